@@ -1,0 +1,120 @@
+package inventory
+
+import "github.com/hashicorp/hcl/v2"
+
+// Inventory is every declaration of one load, merged over all files.
+type Inventory struct {
+	Rigs      []*Rig
+	Profiles  map[string]*Profile
+	Workloads []*Workload
+	Files     map[string]*hcl.File // for snippets
+}
+
+// Rig is a declared host. Optional values are pointers or empty; nothing is guessed.
+type Rig struct {
+	Name    string
+	Address string // host, host:port or an ssh_config alias
+	Cards   *int   // how many cards the owner expects
+	GPU     string // catalogue slug, "" when not declared
+	Profile *Profile
+	Group   string
+	SSH     SSH
+	PSUs    []PSU
+	Mains   *Mains
+	Chassis *Chassis
+	Labels  map[string]string
+
+	Python       string
+	NIC          string
+	SlurmNode    string
+	PricePerHour *float64
+
+	Range  hcl.Range            // of the rig block's header
+	Ranges map[string]hcl.Range // of attributes and blocks, by path ("psu[0].watts")
+}
+
+// SSH says how to reach a rig; empty fields fall back to ~/.ssh/config and its defaults.
+type SSH struct {
+	User           string
+	Port           int
+	IdentityFiles  []string
+	JumpHost       string // comma-separated chain, as ProxyJump
+	KnownHostsFile string
+	HostKeys       string // "strict" or "accept-new"; "" means the command line's choice
+	ConnectTimeout int    // seconds; 0 means the default
+}
+
+// PSU is a declared supply, or several equal ones working as one.
+type PSU struct {
+	Watts int      // rating of one unit, output watts
+	Count int      // units; default 1
+	Spare int      // redundant units (N+1: 1)
+	Cards []string // which cards these supplies feed; empty: all
+	Range hcl.Range
+}
+
+// Mains is what feeds the supplies.
+type Mains struct {
+	Volts    float64
+	Amps     float64 // breaker rating of one circuit
+	Circuits int
+	Range    hcl.Range
+}
+
+// Chassis is how the cards sit.
+type Chassis struct {
+	Cooling string // "air", "blower", "water", ""
+	Mount   string // "slot", "riser", "open", "sxm", ""
+	Slots   []Slot
+	Range   hcl.Range
+}
+
+// Slot is an expansion-slot position counted in pitches of 20.32 mm.
+type Slot struct {
+	Position  int
+	Card      string  // BDF, PCI path from the root port, or card UUID hash; "" when empty
+	Width     int     // wired lanes; 0 when not declared
+	Thickness float64 // of the card, in slot pitches; 0 when not declared
+	Range     hcl.Range
+}
+
+// Profile is a named policy. A nil value means: as in the profile it extends, at last the built-in table.
+type Profile struct {
+	Name       string
+	Extends    string
+	PSUMargin  *float64 // usable ÷ draw below this fails
+	PSUNote    *float64 // below this passes with a note
+	AllowX8    *bool    // an x8 link by design passes
+	Cores      *int     // physical cores for the whole rig
+	RAMPerCard *float64 // GiB
+	StorageTB  *float64 // NVMe, 10^12 bytes
+	FreeSlots  *int     // between air-cooled cards
+	MainsLoad  *float64 // continuous share of a breaker's rating; default 0.8
+	NCCLPass   *float64 // share of the expectation
+	NCCLWarn   *float64
+	RequireP2P *bool
+	Require    []string // check ids; nil means the default
+	Acceptance *bool
+	Rules      []SiteRule
+	Range      hcl.Range
+}
+
+// SiteRule is a site's own check: an HCL expression over facts.
+type SiteRule struct {
+	Name    string
+	Assert  hcl.Expression
+	Message string
+	Range   hcl.Range
+}
+
+// Workload is a declared training or serving job; it is validated now and judged by `fit`.
+type Workload struct {
+	Name       string
+	Parameters float64 // count; "7B" is 7e9
+	Method     string  // full, lora, qlora, inference, ppo
+	Sequence   int
+	Batch      int
+	Strategy   string // auto, ddp, zero-1, zero-2, zero-3, fsdp, pipeline, tensor
+	Extra      map[string]string
+	Range      hcl.Range
+}
