@@ -4,29 +4,31 @@ import "time"
 
 // Host is everything observed about one machine. It is built from a snapshot or from dumps, and it never changes after that.
 type Host struct {
-	Name    Fact[string]    `json:"name,omitzero"`
-	Kind    Fact[string]    `json:"kind,omitzero"` // metal, vm, container, wsl
-	At      time.Time       `json:"-"`             // when the snapshot was taken
-	OS      OS              `json:"os"`
-	BIOS    BIOS            `json:"bios"`
-	Board   Board           `json:"board"`
-	Boot    Boot            `json:"boot"`
-	CPU     CPU             `json:"cpu"`
-	Memory  Memory          `json:"memory"`
-	Driver  Driver          `json:"driver"`
-	Cards   []Card          `json:"cards"`
-	PCI     []Device        `json:"pci"`     // every PCI function that was seen, cards included, sorted by BDF
-	Windows []Window        `json:"windows"` // MMIO windows of PCI root buses
-	Slots   []Slot          `json:"slots"`   // SMBIOS type 9
-	PSUs    []PSU           `json:"psus"`    // SMBIOS type 39
-	Disks   []Disk          `json:"disks"`
-	IOMMU   IOMMU           `json:"iommu"`
-	Topo    []TopoPair      `json:"topo"` // nvidia-smi topo -m
-	P2P     []P2PPair       `json:"p2p"`  // nvidia-smi topo -p2p
-	Log     KernelLog       `json:"kernel_log"`
-	Load    []LinkSample    `json:"load"` // links seen while a probe was running
-	NCCL    []NCCLRun       `json:"nccl"`
-	Gaps    map[Kind]string `json:"-"` // why a kind of fact is missing; absent key: it was read
+	Name       Fact[string]    `json:"name,omitzero"`
+	Kind       Fact[string]    `json:"kind,omitzero"` // metal, vm, container, wsl
+	At         time.Time       `json:"-"`             // when the snapshot was taken
+	OS         OS              `json:"os"`
+	BIOS       BIOS            `json:"bios"`
+	Board      Board           `json:"board"`
+	Boot       Boot            `json:"boot"`
+	CPU        CPU             `json:"cpu"`
+	Memory     Memory          `json:"memory"`
+	Driver     Driver          `json:"driver"`
+	Cards      []Card          `json:"cards"`
+	PCI        []Device        `json:"pci"`     // every PCI function that was seen, cards included, sorted by BDF
+	Windows    []Window        `json:"windows"` // MMIO windows of PCI root buses
+	Slots      []Slot          `json:"slots"`   // SMBIOS type 9
+	PSUs       []PSU           `json:"psus"`    // SMBIOS type 39
+	Disks      []Disk          `json:"disks"`
+	IOMMU      IOMMU           `json:"iommu"`
+	Topo       []TopoPair      `json:"topo"` // nvidia-smi topo -m
+	P2P        []P2PPair       `json:"p2p"`  // nvidia-smi topo -p2p
+	Log        KernelLog       `json:"kernel_log"`
+	Load       []LinkSample    `json:"load"` // links seen while a probe was running
+	NCCL       []NCCLRun       `json:"nccl"`
+	Hypervisor Fact[bool]      `json:"hypervisor,omitzero"`      // cpuinfo flag
+	CapUnits   Fact[[]string]  `json:"power_cap_units,omitzero"` // files that set a power limit at boot
+	Gaps       map[Kind]string `json:"-"`                        // why a kind of fact is missing; absent key: it was read
 }
 
 // Kind names a group of facts that is read together, so that a check can say what it lacks.
@@ -106,6 +108,7 @@ type Memory struct {
 	InstalledMiB Fact[int64] `json:"installed,omitzero" unit:"MiB"` // sum of SMBIOS type 17
 	OnlineMiB    Fact[int64] `json:"online,omitzero" unit:"MiB"`    // online memory blocks
 	DIMMs        []DIMM      `json:"dimms"`
+	ECC          Fact[bool]  `json:"ecc,omitzero"`      // SMBIOS type 16 claims error correction
 	Filtered     Fact[bool]  `json:"filtered,omitzero"` // meminfo is a container's view
 }
 
@@ -151,6 +154,7 @@ type Card struct {
 
 	PState       Fact[string]  `json:"pstate,omitzero"`
 	Utilization  Fact[int]     `json:"utilization,omitzero" unit:"%"`
+	MinUtil      Fact[int]     `json:"utilization_min,omitzero" unit:"%"` // lowest of the samples
 	PowerDraw    Fact[float64] `json:"power_draw,omitzero" unit:"W"`
 	PowerLimit   Fact[float64] `json:"power_limit,omitzero" unit:"W"` // in force now
 	PowerDefault Fact[float64] `json:"power_default,omitzero" unit:"W"`

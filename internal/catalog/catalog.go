@@ -1,0 +1,68 @@
+package catalog
+
+import (
+	_ "embed" // the tables
+	"fmt"
+	"sync"
+)
+
+//go:embed data/gpus.csv
+var gpusCSV []byte
+
+//go:embed data/cpus.csv
+var cpusCSV []byte
+
+//go:embed data/cpu_models.csv
+var cpuModelsCSV []byte
+
+//go:embed data/pcie_switches.csv
+var switchesCSV []byte
+
+//go:embed data/power.csv
+var powerCSV []byte
+
+// Catalog is every table. It is immutable once loaded.
+type Catalog struct {
+	GPUs     []GPU
+	CPUs     []CPU
+	Bridges  map[string]Bridge // by "vvvv:dddd"
+	Watts    map[string]Watts  // components by key
+	cpuModel map[string]CPUModel
+}
+
+// Load reads the embedded tables; the result is shared, since nothing changes it.
+var Load = sync.OnceValues(load)
+
+// MustLoad is Load for callers that run after a test has proved that the embedded tables parse.
+func MustLoad() *Catalog {
+	c, err := Load()
+	if err != nil {
+		panic(err)
+	}
+	return c
+}
+
+func load() (*Catalog, error) {
+	c := &Catalog{}
+	steps := []struct {
+		name string
+		data []byte
+		add  func(*Catalog, []map[string]string) error
+	}{
+		{"gpus.csv", gpusCSV, addGPUs},
+		{"cpus.csv", cpusCSV, addCPUs},
+		{"cpu_models.csv", cpuModelsCSV, addCPUModels},
+		{"pcie_switches.csv", switchesCSV, addBridges},
+		{"power.csv", powerCSV, addWatts},
+	}
+	for _, s := range steps {
+		rows, err := table(s.name, s.data)
+		if err != nil {
+			return nil, err
+		}
+		if err := s.add(c, rows); err != nil {
+			return nil, fmt.Errorf("catalogue %s: %w", s.name, err)
+		}
+	}
+	return c, nil
+}

@@ -1,0 +1,83 @@
+package catalog
+
+import (
+	"fmt"
+	"regexp"
+	"strings"
+)
+
+// CPU is a family of processors; lanes, channels and watts are per socket, zero is unknown.
+type CPU struct {
+	Match     *regexp.Regexp // against the "model name" of /proc/cpuinfo
+	Family    string
+	Codename  string
+	Socket    string
+	Gen       int
+	Lanes     int // all lanes of the processor
+	Usable    int // lanes a board can bring to slots and M.2, the chipset link left out
+	Channels  int
+	TDPWatts  float64
+	PeakWatts float64 // PPT or PL2
+	Confirmed map[string]bool
+	Source    string
+}
+
+// CPUModel is one exact model.
+type CPUModel struct {
+	Name      string
+	TDPWatts  float64
+	PeakWatts float64
+	Lanes     int
+	Channels  int
+	Source    string
+}
+
+func addCPUs(c *Catalog, rows []map[string]string) error {
+	for _, r := range rows {
+		re, err := regexp.Compile(r["regex"])
+		if err != nil {
+			return fmt.Errorf("row %s: %w", r["order"], err)
+		}
+		c.CPUs = append(c.CPUs, CPU{
+			Match: re, Family: r["family"], Codename: r["codename"], Socket: r["socket"], Gen: integer(r["pcie_gen"]),
+			Lanes: integer(r["cpu_pcie_lanes_total"]), Usable: integer(r["lanes_usable_for_slots"]), Channels: integer(r["memory_channels"]),
+			TDPWatts: number(r["tdp_w"]), PeakWatts: number(r["max_turbo_or_ppt_w"]),
+			Confirmed: fields(r["confirmed_fields"]), Source: r["source"],
+		})
+	}
+	return nil
+}
+
+func addCPUModels(c *Catalog, rows []map[string]string) error {
+	c.cpuModel = make(map[string]CPUModel, len(rows))
+	for _, r := range rows {
+		c.cpuModel[modelKey(r["name"])] = CPUModel{
+			Name: r["name"], TDPWatts: number(r["tdp_w"]), PeakWatts: number(r["max_turbo_w"]),
+			Lanes: integer(r["pcie_lanes"]), Channels: integer(r["memory_channels"]), Source: r["source"],
+		}
+	}
+	return nil
+}
+
+// CPU finds the family of a "model name" line; rows are tried in order, the first match wins.
+func (c *Catalog) CPU(model string) (CPU, bool) {
+	for _, cpu := range c.CPUs {
+		if cpu.Match.MatchString(model) {
+			return cpu, true
+		}
+	}
+	return CPU{}, false
+}
+
+// CPUModel finds the exact model of a "model name" line.
+func (c *Catalog) CPUModel(model string) (CPUModel, bool) {
+	m, ok := c.cpuModel[modelKey(model)]
+	return m, ok
+}
+
+var clutter = regexp.MustCompile(`(?i)\((r|tm)\)|®|™|\bcpu\b|@.*$|\bprocessor\b|\b\d+-cores?\b|\bw/ .*$|\bwith radeon.*$|\b\d+(st|nd|rd|th) gen\b|\bx-series\b`)
+
+// modelKey reduces a model name to what two spellings of it share.
+func modelKey(s string) string {
+	return strings.Join(strings.Fields(strings.ToLower(clutter.ReplaceAllString(s, " "))), " ")
+}

@@ -1,0 +1,138 @@
+package facts
+
+import (
+	"regexp"
+	"strconv"
+	"strings"
+)
+
+// logRule turns a kernel line into an event. The first group named "bdf" is the device, "code" a number.
+type logRule struct {
+	kind string
+	re   *regexp.Regexp
+}
+
+// logRules, most telling first; one line gives at most one event. Wordings of both kernel generations (before and
+// after 6.9) and of the NVIDIA driver's kernel interface are listed.
+var logRules = []logRule{
+	{"xid", regexp.MustCompile(`NVRM: Xid \((?:PCI:)?(?P<bdf>[0-9a-fA-F]{4}:[0-9a-fA-F]{2}:[0-9a-fA-F]{2})(?:\.\d)?\): (?P<code>\d+)`)},
+	{"off-bus", regexp.MustCompile(`NVRM: (?:GPU at PCI:(?P<bdf>[0-9a-fA-F]{4}:[0-9a-fA-F]{2}:[0-9a-fA-F]{2}).*|.*)fallen off the bus`)},
+	{"bar-invalid", regexp.MustCompile(`NVRM: BAR(?P<code>\d) is 0M @ 0x0 \(PCI:(?P<bdf>[0-9a-f]{4}:[0-9a-f]{2}:[0-9a-f]{2})`)},
+	{"bar", regexp.MustCompile(`(?:pci|pcieport|nvidia) (?P<bdf>[0-9a-f]{4}:[0-9a-f]{2}:[0-9a-f]{2}\.\d): (?:BAR (?P<code>\d+)|bridge window):? ?(?:no space for |can't claim |failed to assign )?\[mem [^]]*\](?:: (?:can't assign; no space|failed to assign|can't claim; no compatible bridge window))?`)},
+	{"open-needed", regexp.MustCompile(`requires use of the NVIDIA open kernel modules|NVIDIA GPU .* installed in this system (?:is not supported|requires)`)},
+	{"api-mismatch", regexp.MustCompile(`NVRM: API mismatch`)},
+	{"not-called", regexp.MustCompile(`NVRM: The NVIDIA probe routine was not called for \d+ device`)},
+	{"unsigned", regexp.MustCompile(`(?i)(Loading of unsigned module is rejected|Key was rejected by service|module verification failed.*nvidia)`)},
+	{"init-failed", regexp.MustCompile(`NVRM: (?:GPU (?P<bdf>[0-9a-f]{4}:[0-9a-f]{2}:[0-9a-f]{2})\.\d: )?.*(?:RmInitAdapter failed|rm_init_adapter failed)`)},
+	{"aer", regexp.MustCompile(`(?P<bdf>[0-9a-f]{4}:[0-9a-f]{2}:[0-9a-f]{2}\.\d): (?:AER: .*|PCIe Bus Error: .*)`)},
+	{"iommu-fault", regexp.MustCompile(`(?:AMD-Vi: .*IO_PAGE_FAULT|DMAR: .*fault)`)},
+}
+
+var namedGPU = regexp.MustCompile(`NVRM: The NVIDIA GPU ([0-9a-f]{4}:[0-9a-f]{2}:[0-9a-f]{2}\.\d)`)
+
+// logLimit bounds the events kept of one log.
+const logLimit = 512
+
+// readKernelLog reads dmesg, or the journal where dmesg is restricted.
+func readKernelLog(b *builder) {
+	for _, path := range []string{"cmd/dmesg.txt", "cmd/journal.txt"} {
+		// A log cut at its size limit is a tail, and a tail is still worth reading.
+		raw, ok := b.snap.Files[path]
+		if it, seen := b.items[path]; seen && it.Status != StatusOK && it.Status != StatusTruncated {
+			continue
+		}
+		if !ok || len(strings.TrimSpace(string(raw))) == 0 {
+			continue
+		}
+		b.host.Log.Read = Of(true, source(path))
+		b.logEvents(string(raw), source(path))
+		return
+	}
+	b.gap(KindLog, "%s", b.why("cmd/dmesg.txt", "no kernel log in the input"))
+}
+
+func (b *builder) logEvents(text, src string) {
+	seen := map[string]bool{}
+	named, namedAt := "", 0 // the driver splits "The NVIDIA GPU BDF … has / fallen off the bus" over three lines
+	for n, line := range strings.Split(text, "\n") {
+		b.logWindows(line, src)
+		if m := namedGPU.FindStringSubmatch(line); m != nil {
+			named, namedAt = m[1], n
+		}
+		ev, ok := logEvent(line)
+		if !ok || len(b.host.Log.Events) >= logLimit {
+			continue
+		}
+		if ev.Kind == "off-bus" && ev.BDF == "" && n-namedAt <= 3 {
+			ev.BDF = named
+		}
+		key := ev.Kind + ev.BDF + strconv.Itoa(ev.Code)
+		if ev.Kind == "aer" && seen[key] {
+			continue // thousands of them say no more than one
+		}
+		seen[key] = true
+		ev.Source = src + ":" + strconv.Itoa(n+1)
+		b.host.Log.Events = append(b.host.Log.Events, ev)
+	}
+	b.cancelAssigned(text)
+}
+
+func logEvent(line string) (LogEvent, bool) {
+	if len(line) > 4096 {
+		line = line[:4096]
+	}
+	for _, r := range logRules {
+		m := r.re.FindStringSubmatch(line)
+		if m == nil {
+			continue
+		}
+		ev := LogEvent{Kind: r.kind, Text: strings.TrimSpace(line)}
+		for i, name := range r.re.SubexpNames() {
+			switch {
+			case m[i] == "":
+			case strings.HasPrefix(name, "bdf"):
+				ev.BDF = strings.ToLower(m[i])
+				if len(ev.BDF) == 10 {
+					ev.BDF += ".0" // NVRM prints no function
+				}
+			case name == "code":
+				ev.Code, _ = strconv.Atoi(m[i])
+			}
+		}
+		if ev.Kind == "bar" && !unassignedBAR(ev) {
+			return LogEvent{}, false
+		}
+		return ev, true
+	}
+	return LogEvent{}, false
+}
+
+// unassignedBAR keeps only failures of memory BARs 0 to 5 and of bridge windows (13 to 15 in older wording). I/O
+// windows, ROMs (6) and SR-IOV BARs (7 to 12) fail on healthy machines.
+func unassignedBAR(ev LogEvent) bool {
+	failed := strings.Contains(ev.Text, "no space") || strings.Contains(ev.Text, "failed to assign") || strings.Contains(ev.Text, "can't claim")
+	return failed && !strings.Contains(ev.Text, "VF BAR") && (ev.Code <= 5 || ev.Code == 14 || ev.Code == 15)
+}
+
+var barAssigned = regexp.MustCompile(`(?:pci|pcieport|nvidia) ([0-9a-f:.]+): BAR (\d+):? (?:assigned \[mem|\[mem [^]]*\]: assigned)`)
+
+// cancelAssigned drops BAR failures that a later attempt of the kernel mended.
+func (b *builder) cancelAssigned(text string) {
+	lastOK := map[string]int{}
+	for n, line := range strings.Split(text, "\n") {
+		if m := barAssigned.FindStringSubmatch(line); m != nil {
+			lastOK[m[1]+"#"+m[2]] = n + 1
+		}
+	}
+	kept := b.host.Log.Events[:0]
+	for _, ev := range b.host.Log.Events {
+		if ev.Kind == "bar" {
+			at, _ := strconv.Atoi(ev.Source[strings.LastIndexByte(ev.Source, ':')+1:])
+			if lastOK[ev.BDF+"#"+strconv.Itoa(ev.Code)] > at {
+				continue
+			}
+		}
+		kept = append(kept, ev)
+	}
+	b.host.Log.Events = kept
+}
