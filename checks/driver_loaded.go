@@ -1,0 +1,161 @@
+package checks
+
+import (
+	"strings"
+
+	"preflight/internal/facts"
+)
+
+// driver.loaded: does the NVIDIA driver run every card, and does nvidia-smi answer?
+//
+//	nvidia-smi does not come back                          fail: driver wedged
+//	a card left the bus (all ones, "fallen off the bus")   fail
+//	nouveau, vfio-pci or nothing bound to a card           fail
+//	library and module of different versions               fail
+//	module not loaded, or no driver installed              fail
+//	driver answers for its cards                           pass
+//	neither the kernel nor nvidia-smi was asked            unknown
+var driverLoaded = Check{ID: "driver.loaded", Title: "NVIDIA driver", Decide: decideDriver}
+
+func decideDriver(s Subject) []Finding {
+	d := s.Host.Driver
+	if d.SMIHung.Value {
+		return []Finding{fail(rigSubject, "nvidia-smi did not answer within its deadline").saw("hung", "answers").because(ev(d.SMIHung)).fix("driver.loaded/hung")}
+	}
+	var out []Finding
+	for _, c := range s.Cards {
+		if f, bad := cardDriver(s, c); bad {
+			out = append(out, f)
+		}
+	}
+	if len(out) > 0 {
+		return out
+	}
+	if f, bad := smiTrouble(s); bad {
+		return []Finding{f}
+	}
+	return []Finding{driverState(s)}
+}
+
+// cardDriver looks at one card: still on the bus, and bound to the right driver.
+func cardDriver(s Subject, c facts.Card) (Finding, bool) {
+	for _, e := range s.Host.Log.Events {
+		if e.BDF == c.BDF && (e.Kind == "off-bus" || (e.Kind == "xid" && e.Code == 79)) {
+			return fail(c.BDF, "%s fell off the bus since boot", c.BDF).saw("fallen off the bus", "on the bus").
+				because(evs(e.Source, e.Text)).fix("driver.loaded/card-lost", "bdf", c.BDF), true
+		}
+	}
+	switch {
+	case c.Link.Broken.Value:
+		return fail(c.BDF, "%s no longer answers on the bus", c.BDF).saw("reads all ones", "answers").
+			because(ev(c.Link.Broken)).fix("driver.loaded/card-lost", "bdf", c.BDF), true
+	case c.Sick.Known():
+		return fail(c.BDF, "%s: nvidia-smi says %q", c.BDF, c.Sick.Value).saw(c.Sick.Value, "answers").
+			because(ev(c.Sick)).fix("driver.loaded/card-lost", "bdf", c.BDF), true
+	case !c.Driver.Known() || c.Driver.Value == "nvidia":
+		return Finding{}, false
+	case strings.HasPrefix(c.Driver.Value, "nouveau") || c.Driver.Value == "nova_core":
+		return fail(c.BDF, "%s is bound to %s", c.BDF, c.Driver.Value).saw(c.Driver.Value, "nvidia").because(ev(c.Driver)).fix("driver.loaded/nouveau", "bdf", c.BDF), true
+	case strings.HasPrefix(c.Driver.Value, "vfio"):
+		return fail(c.BDF, "%s is reserved for a virtual machine (%s)", c.BDF, c.Driver.Value).saw(c.Driver.Value, "nvidia").because(ev(c.Driver)).fix("driver.loaded/vfio", "bdf", c.BDF), true
+	case c.Driver.Value == "" && s.Host.Driver.Loaded.Value:
+		return fail(c.BDF, "%s has no driver bound", c.BDF).saw("none", "nvidia").because(ev(c.Driver)).noting("%s", logHint(s)).fix(unboundFix(s), "bdf", c.BDF), true
+	}
+	return Finding{}, false
+}
+
+// unboundFix tells a card that needs the open module from one that simply was not bound.
+func unboundFix(s Subject) string {
+	for _, e := range s.Host.Log.Events {
+		if e.Kind == "open-needed" {
+			return "driver.loaded/open-module"
+		}
+	}
+	return "driver.loaded/unbound"
+}
+
+func logHint(s Subject) string {
+	for _, e := range s.Host.Log.Events {
+		switch e.Kind {
+		case "open-needed", "init-failed", "bar-invalid", "not-called", "api-mismatch", "unsigned":
+			return e.Text
+		}
+	}
+	return "the kernel log names no reason"
+}
+
+// smiTrouble reads the ways in which nvidia-smi fails as a whole.
+func smiTrouble(s Subject) (Finding, bool) {
+	e := s.Host.Driver.SMIError
+	text := e.Value
+	f := fail(rigSubject, "nvidia-smi: %s", text).saw(text, "answers").because(ev(e), ev(s.Host.Driver.SMIExit))
+	switch {
+	case !e.Known():
+		return f, false
+	case strings.Contains(text, "version mismatch"):
+		return f.fix("driver.loaded/version-mismatch"), true
+	case strings.Contains(text, "Unable to determine the device handle"):
+		return f.fix("driver.loaded/card-lost", "bdf", handleBDF(text)), true
+	case strings.Contains(text, "couldn't communicate"), strings.Contains(text, "Failed to initialize NVML"):
+		return f.fix(notLoadedFix(s)), true
+	case strings.Contains(text, "No devices were found"):
+		if len(s.Cards) == 0 {
+			return f, false // gpu.count tells that there is no card
+		}
+		return f.noting("%s", logHint(s)).fix("driver.loaded/unbound", "bdf", s.Cards[0].BDF), true
+	case strings.Contains(text, "libnvidia-ml"):
+		return f.fix("driver.loaded/version-mismatch"), true
+	case strings.Contains(text, "command not found") && s.Host.Driver.Loaded.Value:
+		return f, false
+	}
+	return f.fix(notLoadedFix(s)), true
+}
+
+// handleBDF picks the address out of "… handle for GPU0000:0B:00.0: Unknown Error".
+func handleBDF(text string) string {
+	_, rest, _ := strings.Cut(text, "GPU")
+	rest = strings.TrimLeft(rest, " ")
+	if len(rest) >= 12 {
+		return strings.ToLower(rest[:12])
+	}
+	return "the card"
+}
+
+func notLoadedFix(s Subject) string {
+	for _, e := range s.Host.Log.Events {
+		switch e.Kind {
+		case "unsigned":
+			return "driver.loaded/secure-boot"
+		case "api-mismatch":
+			return "driver.loaded/version-mismatch"
+		case "open-needed":
+			return "driver.loaded/open-module"
+		}
+	}
+	return "driver.loaded/not-loaded"
+}
+
+// driverState is what remains when no single card and no message shows a fault.
+func driverState(s Subject) Finding {
+	d := s.Host.Driver
+	loaded, known := d.Loaded.Get()
+	switch {
+	case len(s.Cards) == 0 && len(s.Host.PCI) > 0:
+		return unknown(rigSubject, "there is no card for a driver to run").knownBy("mend gpu.count first")
+	case known && loaded:
+		f := pass(rigSubject, "driver %s", firstOf(d.Version.Value, "loaded")).saw(firstOf(d.Version.Value, "loaded"), "loaded").because(ev(d.Loaded), ev(d.Version))
+		if _, gap := s.Host.Gaps[facts.KindSMI]; gap {
+			f = f.noting("nvidia-smi itself was not read: %s", s.Host.Gaps[facts.KindSMI])
+		}
+		return f
+	case known && d.Nouveau.Value:
+		return fail(rigSubject, "nouveau is loaded instead of the NVIDIA driver").saw("nouveau", "nvidia").because(ev(d.Nouveau), ev(d.Loaded)).fix("driver.loaded/nouveau", "bdf", bdfs(s.Cards))
+	case known:
+		code := "driver.loaded/not-installed"
+		if d.SMIExit.Known() && d.SMIExit.Value != 127 {
+			code = notLoadedFix(s)
+		}
+		return fail(rigSubject, "the NVIDIA kernel module is not loaded").saw("not loaded", "loaded").because(ev(d.Loaded), ev(d.SMIExit)).fix(code)
+	}
+	return unknown(rigSubject, "neither the kernel nor nvidia-smi was asked").knownBy("give nvidia-smi -q -x, or a snapshot of the host")
+}

@@ -1,0 +1,125 @@
+package checks
+
+import (
+	"fmt"
+	"strconv"
+	"strings"
+
+	"preflight/internal/facts"
+)
+
+// gpu.count: are all cards there, on the bus and in the driver?
+//
+//	declared  on PCI   in driver   verdict
+//	N         N        N           pass
+//	N         fewer    any         fail: a card is not enumerated (power, riser, slot, address space)
+//	N         N        fewer       fail: the bus sees it, the driver lost it
+//	N         more     any         warn: the declaration is stale
+//	none      n        n           unknown: the number found is printed, none is guessed from slots
+//
+// Trap: audio and USB functions of a card, virtual functions and a small display card are not cards that train.
+var gpuCount = Check{ID: "gpu.count", Title: "number of cards", Decide: decideGPUCount}
+
+func decideGPUCount(s Subject) []Finding {
+	seen, from := countCards(s)
+	if lost := lostCards(s); len(lost) > 0 {
+		return lost
+	}
+	want := s.Rig.Cards
+	switch {
+	case seen < 0:
+		return []Finding{noCards(s, want)}
+	case want == nil:
+		return []Finding{unknown(rigSubject, "%s found, none declared", plural(seen, "card")).saw(strconv.Itoa(seen), "").
+			knownBy("declare `cards = " + strconv.Itoa(seen) + "` in rigs.hcl").because(from)}
+	case seen < *want:
+		f := fail(rigSubject, "%d of %d cards are on the bus", seen, *want).saw(strconv.Itoa(seen), strconv.Itoa(*want)).because(from).
+			fix("gpu.count/missing-card", "expected", strconv.Itoa(*want), "seen", strconv.Itoa(seen))
+		return []Finding{f.noting("seen: %s", firstOf(bdfs(s.Cards), "none")).noting("%s", emptyPorts(s))}
+	case seen > *want:
+		return []Finding{warn(rigSubject, "%s found, %d declared", plural(seen, "card"), *want).saw(strconv.Itoa(seen), strconv.Itoa(*want)).
+			because(from).fix("gpu.count/too-many", "expected", strconv.Itoa(*want), "seen", strconv.Itoa(seen))}
+	}
+	f := pass(rigSubject, "%d of %d cards", seen, *want).saw(strconv.Itoa(seen), strconv.Itoa(*want)).because(from)
+	if len(s.Others) > 0 {
+		f = f.noting("%s not counted: %s", plural(len(s.Others), "display card"), modelName(s.Others[0]))
+	}
+	return []Finding{f}
+}
+
+// countCards is how many cards train, and where that is known from; -1 when no source tells.
+func countCards(s Subject) (int, Evidence) {
+	if n := len(s.Cards); n > 0 {
+		return n, evs("pci:vendor 10de, class 0300 or 0302", bdfs(s.Cards))
+	}
+	if n, ok := s.Host.Driver.Attached.Get(); ok && n > 0 {
+		return n, ev(s.Host.Driver.Attached)
+	}
+	if len(s.Host.PCI) > 0 {
+		return 0, evs("sysfs:sys/bus/pci/devices", "no NVIDIA display function among "+plural(len(s.Host.PCI), "function"))
+	}
+	return -1, Evidence{}
+}
+
+// noCards: nothing tells of a card. Cards of other makers are not supported, which is not the same as none.
+func noCards(s Subject, want *int) Finding {
+	f := unknown(rigSubject, "no source tells how many cards there are").knownBy("give a snapshot of the host, lspci -nn or nvidia-smi -q -x")
+	if want != nil {
+		f.Expected = strconv.Itoa(*want)
+	}
+	return f
+}
+
+// lostCards are on the bus but not in the driver, while the driver does answer for others.
+func lostCards(s Subject) []Finding {
+	attached, ok := s.Host.Driver.Attached.Get()
+	if !ok || attached == 0 || s.Host.Driver.SMIError.Known() || len(s.Host.PCI) == 0 {
+		return nil
+	}
+	var out []Finding
+	for _, c := range s.Cards {
+		if c.Index.Known() {
+			continue
+		}
+		f := fail(c.BDF, "%s is on the bus, but not in the driver", c.BDF).saw("not in nvidia-smi", "in nvidia-smi").
+			because(ev(s.Host.Driver.Attached), ev(c.Driver)).fix("gpu.count/driver-lost", "bdf", c.BDF)
+		if c.Excluded.Value {
+			f = f.noting("the driver was told to exclude it").because(ev(c.Excluded))
+		}
+		out = append(out, f)
+	}
+	return out
+}
+
+// emptyPorts names ports whose slot says that a card is present while no device came up below: the strongest sign
+// of a card that did not train its link.
+func emptyPorts(s Subject) string {
+	var ports []string
+	for _, d := range s.Host.PCI {
+		if d.Presence.Value && !hasChild(s, d) {
+			ports = append(ports, d.BDF)
+		}
+	}
+	if len(ports) == 0 {
+		return ""
+	}
+	return fmt.Sprintf("the slot below %s reports a card that did not come up", strings.Join(ports, ", "))
+}
+
+func hasChild(s Subject, port facts.Device) bool {
+	for _, d := range s.Host.PCI {
+		if n := len(d.Chain); n > 0 && d.Chain[n-1] == port.BDF {
+			return true
+		}
+	}
+	return false
+}
+
+func firstOf(ss ...string) string {
+	for _, x := range ss {
+		if x != "" {
+			return x
+		}
+	}
+	return ""
+}
