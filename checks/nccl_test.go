@@ -22,9 +22,10 @@ func TestNCCL(t *testing.T) {
 		{"wrong values", 4, run(func(r *facts.NCCLRun) { r.Wrong = 50 }), Fail, "nccl.all-reduce/wrong-data"},
 		{"hang", 4, run(func(r *facts.NCCLRun) { r.Rows, r.Hung = nil, true }), Fail, "nccl.all-reduce/hang"},
 		{"an error", 4, run(func(r *facts.NCCLRun) { r.Rows, r.Error = nil, "unhandled cuda error" }), Fail, "nccl.all-reduce/error"},
-		{"library missing", 4, run(func(r *facts.NCCLRun) {
-			r.Rows, r.Error, r.Exit = nil, "error while loading shared libraries: libnccl.so.2", 127
+		{"libraries of two versions", 4, run(func(r *facts.NCCLRun) {
+			r.Rows, r.Error = nil, "Incompatible NCCL versions. nccl-tests was compiled with NCCL 2.28"
 		}), Fail, "nccl.all-reduce/library"},
+		{"the tool cannot start", 4, run(func(r *facts.NCCLRun) { r.Rows, r.Missing, r.Exit = nil, "libnccl.so.2: cannot open", 127 }), Unknown, ""},
 		{"three of four took part", 4, run(func(r *facts.NCCLRun) { r.Ranks = 3 }), Fail, "nccl.all-reduce/ranks"},
 		{"network inside one host", 4, run(func(r *facts.NCCLRun) { r.Transport = "NET" }), Fail, "nccl.all-reduce/transport"},
 		{"one rank each", 4, run(func(r *facts.NCCLRun) { r.SingleRanks = true }), Unknown, ""},

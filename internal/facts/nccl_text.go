@@ -8,7 +8,7 @@ import (
 )
 
 var (
-	ncclNoise   = regexp.MustCompile(`\S+:\d+:\d+ \[\d+\] NCCL (?:INFO|WARN|TRACE)[^\n]*|^\[\d+,\d+\]<(?:stdout|stderr)>:`)
+	ncclNoise   = regexp.MustCompile(`[A-Za-z][\w.-]*:\d+:\d+ \[\d+\] NCCL (?:INFO|WARN|TRACE)[^\n]*|^\[\d+,\d+\]<(?:stdout|stderr)>:`)
 	rankLine    = regexp.MustCompile(`^#\s+Rank\s+(\d+)\s+(?:Group\s+\d+\s+)?Pid\s+\d+ on\s+(\S+)\s+device\s+\d+ \[([0-9a-fA-Fx:.]+)\] (.*)$`)
 	toolLine    = regexp.MustCompile(`^# nccl-tests version (\S+).*?(?:nccl-library=(\d+))?\s*$`)
 	libraryLine = regexp.MustCompile(`NCCL version (\d+\.\d+\.\d+)`)
@@ -24,7 +24,7 @@ const ncclLineLimit = 64 << 10
 // between rows. Rows are read from the right, since the columns on the left came and went.
 func ParseNCCLTests(text, source string) NCCLRun {
 	run := NCCLRun{Engine: "nccl-tests", Wrong: -1, Source: source}
-	header := false
+	header, torn := false, tornRow{}
 	sc := bufio.NewScanner(strings.NewReader(ansi.ReplaceAllString(text, "")))
 	sc.Buffer(make([]byte, 0, 4096), 1<<20)
 	for sc.Scan() {
@@ -53,17 +53,49 @@ func ParseNCCLTests(text, source string) NCCLRun {
 			run.Wrong = max(run.Wrong, n)
 		}
 		header = header || strings.Contains(line, "algbw")
-		if row, ok := parseRow(line); ok {
+		row, ok := parseRow(line)
+		if !ok {
+			row, ok = torn.add(line)
+		}
+		if ok {
+			torn = tornRow{}
 			run.Rows = append(run.Rows, row)
 			run.Wrong = max(run.Wrong, row.Wrong)
 		}
 	}
-	run.Hung = header && len(run.Rows) == 0 && run.Error == ""
+	run.Hung = (header || run.Ranks > 0) && len(run.Rows) == 0 && run.Error == ""
 	run.SingleRanks = independentRanks(run, text)
 	if edges := ParseNCCLDebug(text); edges.Transport != "" {
 		run.Transport = edges.Transport
 	}
 	return run
+}
+
+// tornRow collects a row that log lines of NCCL tore apart: its left half ends where a log line was glued to it, the
+// figures follow many lines later.
+type tornRow struct{ text string }
+
+var rowStart = regexp.MustCompile(`^\s*\d+\s+\d+\s+[a-z]\w+\s+[a-z]\w+(\s+-?\d+)?(\s|$)`)
+
+// add joins a fragment, and returns the row once it is whole.
+func (t *tornRow) add(line string) (NCCLRow, bool) {
+	switch {
+	case rowStart.MatchString(line):
+		t.text = line
+	case t.text != "" && onlyFigures(line):
+		t.text += " " + line
+	}
+	return parseRow(t.text)
+}
+
+func onlyFigures(line string) bool {
+	f := strings.Fields(line)
+	for _, w := range f {
+		if _, err := strconv.ParseFloat(w, 64); err != nil && w != "N/A" {
+			return false
+		}
+	}
+	return len(f) > 0 && len(f) <= 8
 }
 
 // parseRow reads one result line: size, count, type, redop, [root], then twice time, algbw, busbw, wrong.

@@ -24,6 +24,9 @@ func readNCCL(b *builder) {
 		b.host.NCCL = []NCCLRun{ParseNCCLTests(string(raw), "file:all_reduce_perf.txt")}
 	}
 	if raw, ok := b.read(ProbeDebugPath); ok {
+		if len(b.host.NCCL) == 0 {
+			b.host.NCCL = []NCCLRun{ParseNCCLTests(string(raw), "file:nccl-debug.txt")}
+		}
 		b.applyDebug(ParseNCCLDebug(string(raw)))
 	}
 	if len(b.host.NCCL) == 0 {

@@ -187,6 +187,11 @@ func (b *builder) applySMI(log *smiLog) {
 	sort.SliceStable(log.GPUs, func(i, j int) bool { return smiBDF(log.GPUs[i].ID) < smiBDF(log.GPUs[j].ID) })
 	for i, g := range log.GPUs {
 		bdf := smiBDF(g.ID)
+		if id := strings.ToLower(strings.TrimSpace(g.PCI.Device)); len(id) == 8 && id[4:] != "10de" {
+			b.gap(KindSMI, "this is a look-alike of nvidia-smi: the card at %s is of vendor %s", bdf, id[4:])
+			*d = Driver{}
+			return
+		}
 		c := b.card(bdf)
 		if c == nil {
 			b.host.Cards = append(b.host.Cards, Card{Device: smiDevice(bdf, g)})

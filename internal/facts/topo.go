@@ -68,11 +68,16 @@ func readTopo(b *builder) {
 		b.gap(KindTopo, "%s", b.why(path, "no nvidia-smi topo -m in the input"))
 		return
 	}
+	most := -1
 	for _, c := range parseMatrix(string(raw), topoLevel) {
+		most = max(most, c.a, c.b)
 		if c.a < c.b {
 			level := strings.Replace(c.value, "SOC", "SYS", 1) // old drivers' word
 			b.host.Topo = append(b.host.Topo, TopoPair{A: b.cardName(c.a), B: b.cardName(c.b), Level: level, Source: "cmd:nvidia-smi topo -m"})
 		}
+	}
+	if d := &b.host.Driver; most >= 0 && !d.Attached.Known() {
+		d.Attached = Of(most+1, "cmd:nvidia-smi topo -m")
 	}
 	if len(b.host.Topo) == 0 {
 		b.gap(KindTopo, "nvidia-smi topo -m shows no pair of cards")
