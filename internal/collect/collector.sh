@@ -1,0 +1,409 @@
+#!/bin/sh
+# Reads what preflight needs of one host and writes it as framed stream to standard output. It changes nothing.
+# POSIX sh only (dash, busybox ash, ksh, bash): no `timeout`, `setsid`, arrays, `local`, or job control.
+#
+# A frame is a newline, "@@preflight NONCE KIND ARGS...", a newline, and bytes up to the next frame. The nonce is
+# drawn anew for each run by the controller, so nothing on the host can look like a frame by accident.
+#
+# R is empty on a real host. Tests point PREFLIGHT_ROOT at a directory that is laid out like one.
+R=${PREFLIGHT_ROOT-}
+NONCE='@NONCE@'
+LC_ALL=C
+export LC_ALL
+umask 077
+PATH=${PATH:-/usr/bin:/bin}:/usr/local/sbin:/usr/local/bin:/usr/sbin:/usr/bin:/sbin:/bin:/usr/local/cuda/bin:/opt/nvidia/bin:/usr/lib/wsl/lib
+export PATH
+
+frame() { printf '\n@@preflight %s %s\n' "$NONCE" "$*"; }
+
+# now sets t to hundredths of a second since boot, without a process. The 1 keeps a fraction like 08 from being octal.
+now() {
+    t=0
+    if read -r up _ 2>/dev/null </proc/uptime; then t=$((${up%.*} * 100 + 1${up#*.} - 100)); fi
+}
+
+# --- running with a deadline -----------------------------------------------------------------------------------
+# A child writes into a private file and reports through a fifo; a ticker writes into the same fifo once a second.
+# So the script never waits for a child: one in uninterruptible sleep ignores even SIGKILL, and is left behind
+# without holding any descriptor of the connection.
+
+start() {
+    tmp=
+    for d in /dev/shm "${TMPDIR:-/tmp}" /tmp /var/tmp; do
+        if [ -d "$d" ] && [ -w "$d" ] && tmp=$(mktemp -d "$d/preflight.XXXXXXXX" 2>/dev/null); then break; fi
+        tmp=
+    done
+    if [ -z "$tmp" ] || ! mkfifo "$tmp/fifo"; then
+        frame fatal 'no private temporary directory could be made in /dev/shm, /tmp or /var/tmp'
+        exit 1
+    fi
+    exec 3<>"$tmp/fifo"
+    seq=0
+    hung=
+    (
+        n=0
+        while [ "$n" -lt 900 ] && kill -0 "$$"; do
+            sleep 1
+            echo tick >&3
+            n=$((n + 1))
+        done
+    ) </dev/null >/dev/null 2>&1 &
+    ticker=$!
+}
+
+finish() {
+    trap - EXIT
+    if [ -n "$ticker" ]; then kill "$ticker"; fi
+    if [ -n "$tmp" ]; then rm -rf "$tmp"; fi
+} 2>/dev/null
+
+# kill_tree ends a process and everything below it. There is no process group to signal without job control, so
+# parents are looked up in /proc; only a missed deadline pays for that.
+kill_tree() {
+    victims=" $1 "
+    kill -STOP "$1"
+    for _ in 1 2 3 4; do
+        for s in /proc/[0-9]*/stat; do
+            read -r line <"$s" || continue
+            rest=${line##*) }
+            rest=${rest#* }
+            p=${line%% *}
+            case $victims in
+            *" $p "*) ;;
+            *" ${rest%% *} "*) victims="$victims$p " ;;
+            esac
+        done
+    done
+    # shellcheck disable=SC2086 # a list of numbers
+    kill -9 $victims
+} 2>/dev/null
+
+# run NAME DEADLINE LIMIT COMMAND...: deadline in seconds, limit in bytes of standard output.
+run() {
+    name=$1 deadline=$2 limit=$3
+    shift 3
+    seq=$((seq + 1))
+    now
+    t0=$t
+    echo "go $seq" >&3
+    while read -r tag val _ <&3; do
+        if [ "$tag $val" = "go $seq" ]; then break; fi # older ticks are spent
+    done
+    (
+        (
+            # Blocks of 512 bytes; writing past the limit ends the child with SIGXFSZ.
+            ulimit -f "$((limit / 512 + 1))" 2>/dev/null
+            "$@"
+        )
+        echo "done $seq $?" >&3
+    ) </dev/null >"$tmp/$seq.out" 2>"$tmp/$seq.err" &
+    child=$!
+    ticks=0 status=timeout rc=-1
+    while read -r tag val code <&3; do
+        case $tag in
+        done) if [ "$val" = "$seq" ]; then status=ok rc=$code && break; fi ;;
+        tick)
+            ticks=$((ticks + 1))
+            if [ "$ticks" -gt "$deadline" ]; then break; fi
+            ;;
+        esac
+    done
+    if [ "$status" = ok ]; then wait "$child" 2>/dev/null; else kill_tree "$child"; fi
+    now
+    frame cmd "$name" "$status" "$rc" "$(((t - t0) * 10))" "$limit"
+    if [ -s "$tmp/$seq.out" ]; then cat "$tmp/$seq.out"; fi
+    if [ -s "$tmp/$seq.err" ]; then
+        frame err "$name"
+        head -c 16384 "$tmp/$seq.err"
+    fi
+    : >"$tmp/$seq.out"
+}
+
+# smi NAME DEADLINE LIMIT COMMAND... runs something that calls nvidia-smi. One hang is enough: every further call
+# would hang as well, and leave one more process that nobody can kill.
+smi() {
+    if [ -n "$hung" ]; then
+        frame cmd "$1" timeout -1 0 "$3" 'skipped: nvidia-smi hung'
+    elif ! command -v nvidia-smi >/dev/null 2>&1; then
+        frame cmd "$1" absent 127 0 "$3" 'nvidia-smi: not found'
+    else
+        run "$@"
+        if [ "$status" = timeout ]; then hung=1; fi
+    fi
+}
+
+# --- reading files, many with one process ----------------------------------------------------------------------
+
+# files LIMIT BASE NAME...: `head` prints "==> NAME <==" before each file when it is given several.
+files() {
+    limit=$1 base=$2
+    shift 2
+    if [ $# -eq 0 ]; then return; fi
+    frame files "$limit" "$base"
+    echo "@base $base" >&2
+    head -c "$limit" /dev/null "$@"
+}
+
+links() {
+    base=$1
+    shift
+    if [ $# -eq 0 ]; then return; fi
+    frame links "$base"
+    ls -ldn "$@"
+}
+
+# dir PATH: the names in a directory, and whether it is there at all.
+dir() {
+    if ! [ -d "$R/$1" ]; then
+        frame item absent "$1"
+        return
+    fi
+    frame dir "$1"
+    for n in "$R/$1"/*; do
+        if [ -e "$n" ] || [ -L "$n" ]; then printf '%s\n' "${n##*/}"; fi
+    done
+}
+
+# single LIMIT PATH...: files that are each worth a record of their own.
+single() {
+    limit=$1
+    shift
+    for f in "$@"; do
+        shift
+        if ! [ -e "$R/$f" ]; then
+            frame item absent "$f"
+        elif ! [ -r "$R/$f" ]; then
+            frame item denied "$f"
+        else
+            set -- "$@" "$f"
+        fi
+    done
+    cd "$R/" && files "$limit" - "$@"
+}
+
+# attributes LIMIT BASE "PATTERN...": in chunks, so that no command line grows with the number of devices squared.
+attributes() {
+    limit=$1 base=$2 patterns=$3
+    cd "$R/$base" 2>/dev/null || return
+    set --
+    for a in $patterns; do
+        for f in $a; do
+            if [ -e "$f" ]; then set -- "$@" "$f"; fi
+        done
+        if [ $# -gt 1200 ]; then
+            files "$limit" "$base" "$@"
+            set --
+        fi
+    done
+    files "$limit" "$base" "$@"
+}
+
+read_proc() {
+    single 262144 proc/meminfo proc/cmdline proc/version proc/uptime proc/modules proc/self/mounts proc/1/cgroup \
+        proc/sys/kernel/osrelease proc/sys/kernel/dmesg_restrict proc/sys/kernel/hostname proc/sys/kernel/random/boot_id \
+        proc/driver/nvidia/version proc/driver/nvidia/params etc/os-release etc/docker/daemon.json etc/nccl.conf \
+        .dockerenv run/systemd/container run/.containerenv proc/iomem
+    single 1048576 proc/cpuinfo
+    attributes 16384 proc/driver/nvidia/gpus '*/information'
+    if [ -r "$R/proc/1/environ" ]; then # the rest of it is nobody's business
+        frame text proc/1/environ
+        tr '\000' '\n' <"$R/proc/1/environ" | grep -a '^container='
+    fi
+}
+
+read_pci() {
+    cd "$R/sys/bus/pci/devices" 2>/dev/null || {
+        frame item absent sys/bus/pci/devices
+        return
+    }
+    links sys/bus/pci/devices ./*
+    attributes 8192 sys/bus/pci/devices '*/modalias */class */vendor */device */subsystem_vendor */subsystem_device
+        */revision */resource */numa_node */local_cpulist */current_link_width */current_link_speed */max_link_width
+        */max_link_speed */secondary_bus_number */subordinate_bus_number */power_state */boot_vga */aer_dev_correctable
+        */aer_dev_fatal */aer_dev_nonfatal */aer_rootport_total_err_cor */aer_rootport_total_err_fatal
+        */aer_rootport_total_err_nonfatal */resource1_resize */removable */reset_method'
+    set --
+    for f in */driver */iommu_group */physfn; do
+        if [ -L "$f" ]; then set -- "$@" "$f"; fi
+    done
+    links sys/bus/pci/devices "$@"
+    attributes 4096 sys/bus/pci/slots '*/address */cur_bus_speed */max_bus_speed'
+}
+
+# read_config takes the configuration space of NVIDIA cards, of the bridges above them, and of every bridge where
+# there are few: all 4096 bytes as root, 64 otherwise.
+read_config() {
+    cd "$R/sys/bus/pci/devices" 2>/dev/null || return
+    top=$PWD
+    bridges=0 all=' ' need=' '
+    for d in *; do
+        read -r class 2>/dev/null <"$d/class" || continue
+        case $class in
+        0x0604*)
+            bridges=$((bridges + 1))
+            all="$all$d "
+            ;;
+        0x0300* | 0x0302*)
+            read -r vendor 2>/dev/null <"$d/vendor" || continue
+            if [ "$vendor" != 0x10de ]; then continue; fi
+            if cd -P "$d" 2>/dev/null; then
+                path=${PWD##*/devices/pci}
+                cd "$top" || return
+                path=${path#*/}
+                while [ -n "$path" ]; do
+                    case $need in *" ${path%%/*} "*) ;; *) need="$need${path%%/*} " ;; esac
+                    case $path in */*) path=${path#*/} ;; *) path= ;; esac
+                done
+            fi
+            ;;
+        esac
+    done
+    if [ "$bridges" -le 64 ]; then need="$all$need"; fi
+    set --
+    taken=' '
+    for d in $need; do
+        case $taken in *" $d "*) continue ;; esac
+        taken="$taken$d "
+        if [ -e "$d/config" ]; then set -- "$@" "$d/config"; fi
+    done
+    files 4096 sys/bus/pci/devices "$@"
+}
+
+read_sys() {
+    if [ -d "$R/sys/class/dmi/id" ]; then
+        attributes 4096 sys/class/dmi/id 'bios_date bios_release bios_vendor bios_version board_name board_vendor board_version
+            chassis_type chassis_vendor chassis_version ec_firmware_release product_family product_name product_sku
+            product_version sys_vendor'
+    else
+        frame item absent sys/class/dmi/id
+    fi
+    dir sys/firmware
+    if [ -d "$R/sys/firmware/efi" ]; then frame item ok sys/firmware/efi; else frame item absent sys/firmware/efi; fi
+    attributes 64 sys/firmware/efi/efivars 'SecureBoot-* SetupMode-*'
+    dir sys/class/iommu
+    attributes 64 sys/kernel/iommu_groups '*/type'
+    attributes 8192 sys/devices/system 'node/online node/possible node/node*/cpulist node/node*/distance cpu/online
+        cpu/possible memory/block_size_bytes edac/mc/mc*/mc_name edac/mc/mc*/ce_count edac/mc/mc*/ue_count'
+    read_packages
+    read_memory_blocks
+    attributes 4096 sys/class/powercap 'intel-rapl*/name intel-rapl*/constraint_*_power_limit_uw'
+    attributes 4096 sys/module 'nvidia/version nvidia/refcnt nvidia/initstate nouveau/refcnt nouveau/initstate
+        nvidia_drm/version nvidia_drm/refcnt nvidia_drm/initstate nvidia_uvm/version nvidia_uvm/refcnt nvidia_uvm/initstate
+        nvidia_peermem/version nvidia_peermem/refcnt nvidia_peermem/initstate'
+    dir sys/block
+    attributes 4096 sys/block '*/size */removable */ro */queue/rotational */device/model'
+    dir sys/class/net
+    attributes 64 sys/class/net '*/speed'
+    set --
+    for f in "$R"/sys/block/* "$R"/sys/class/net/* "$R"/sys/class/net/*/device; do
+        if [ -L "$f" ]; then set -- "$@" "${f#"$R"/}"; fi
+    done
+    cd "$R/" && links - "$@"
+}
+
+# read_packages reads the socket of the first processor of each NUMA node.
+read_packages() {
+    set --
+    for n in "$R"/sys/devices/system/node/node*/cpulist; do
+        read -r list 2>/dev/null <"$n" || continue
+        first=${list%%[,-]*}
+        f=sys/devices/system/cpu/cpu$first/topology/physical_package_id
+        if [ -n "$first" ] && [ -e "$R/$f" ]; then set -- "$@" "$f"; fi
+    done
+    cd "$R/" && files 64 - "$@"
+}
+
+# read_memory_blocks counts in place: a large host has thousands of these files.
+read_memory_blocks() {
+    read -r size 2>/dev/null <"$R/sys/devices/system/memory/block_size_bytes" || return 0
+    cd "$R/sys/devices/system/memory" || return 0
+    set -- memory*/state
+    if ! [ -e "$1" ]; then return 0; fi
+    frame text cmd/memory-blocks.txt
+    echo "block_size_bytes $size"
+    printf 'online '
+    cat "$@" 2>/dev/null | grep -c '^online'
+}
+
+read_tables() {
+    single 262144 sys/firmware/dmi/tables/DMI sys/firmware/dmi/tables/smbios_entry_point
+    cd "$R/etc" 2>/dev/null || return
+    set -- modprobe.d/*.conf
+    if [ -e "$1" ]; then
+        frame text cmd/modprobe.txt
+        grep -aEH -- '^[^#]*(nvidia|nouveau)' "$@" /dev/null
+    fi
+    frame text cmd/power-cap-units.txt
+    cd "$R/" || return
+    grep -rlsE -- '^[^#]*nvidia-smi.*(-pl|--power-limit)' etc/systemd/system usr/local/lib/systemd/system etc/crontab \
+        etc/cron.d etc/rc.local etc/rc.d/rc.local
+    return 0
+}
+
+read_misc() {
+    frame text cmd/uname.txt
+    uname -a
+    frame text cmd/ulimit.txt
+    # dash, ash, ksh and bash all know -l and -n; elsewhere the line stays empty
+    # shellcheck disable=SC3045
+    printf 'memlock_kib %s\n' "$(ulimit -l 2>/dev/null)"
+    # shellcheck disable=SC3045
+    printf 'open_files %s\n' "$(ulimit -n 2>/dev/null)"
+    frame text cmd/df-shm.txt
+    df -k /dev/shm
+}
+
+# read_dmesg keeps the tail: what broke last is at the end.
+read_dmesg() {
+    {
+        dmesg
+        code=$?
+        if [ "$code" -ne 0 ]; then echo "dmesg: exit status $code" >&2; fi
+    } | tail -c 2097152
+}
+
+read_journal() { journalctl -k -b --no-pager -o short-monotonic | tail -c 2097152; }
+
+read_log() {
+    run cmd/dmesg.txt 15 2097664 read_dmesg
+    if ! [ -s "$tmp/$seq.err" ] || ! command -v journalctl >/dev/null 2>&1; then return; fi
+    run cmd/journal.txt 20 2097664 read_journal
+}
+
+# read_samples asks three times, a second apart. A driver that does not know a field refuses the whole query, so
+# the second list holds only old names, in the same columns.
+read_samples() {
+    q=index,pci.bus_id,pstate,pcie.link.gen.gpucurrent,pcie.link.width.current,utilization.gpu
+    if ! nvidia-smi --query-gpu=$q --format=csv,noheader; then
+        q=index,pci.bus_id,pstate,pcie.link.gen.current,pcie.link.width.current,utilization.gpu
+        nvidia-smi --query-gpu=$q --format=csv,noheader || return
+    fi
+    sleep 1
+    nvidia-smi --query-gpu=$q --format=csv,noheader || return
+    sleep 1
+    nvidia-smi --query-gpu=$q --format=csv,noheader
+}
+
+main() {
+    tmp='' ticker=''
+    trap finish EXIT
+    trap 'exit 1' HUP INT TERM PIPE
+    frame begin 1 "$(id -u)"
+    start
+    run collector/proc 15 3145728 read_proc
+    run collector/pci 20 6291456 read_pci
+    run collector/config 20 1048576 read_config
+    run collector/sys 20 2097152 read_sys
+    run collector/tables 10 1048576 read_tables
+    run collector/misc 10 65536 read_misc
+    read_log
+    smi cmd/nvidia-smi-q.xml 60 4194304 nvidia-smi -q -x
+    smi cmd/topo-m.txt 20 65536 nvidia-smi topo -m
+    smi cmd/p2p-r.txt 20 65536 nvidia-smi topo -p2p r
+    smi cmd/p2p-w.txt 20 65536 nvidia-smi topo -p2p w
+    smi cmd/gpu-samples.csv 20 65536 read_samples
+    frame end
+}
+
+# The call stands on the last line, so that a script cut on its way here runs nothing at all.
+main
