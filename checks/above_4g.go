@@ -38,7 +38,8 @@ func decideAbove4G(s Subject) []Finding {
 				because(evs(w.Source, fmt.Sprintf("%#x-%#x", w.Start, w.End))).noting("firmware placed the cards' small BARs below")}
 		}
 	}
-	missing := s.Rig.Cards != nil && len(s.Cards) < *s.Rig.Cards
+	looked := len(s.Host.PCI) > 0 || s.Host.Driver.Attached.Known() // a card that nobody looked for is not missing
+	missing := looked && s.Rig.Cards != nil && len(s.Cards) < *s.Rig.Cards
 	switch {
 	case tell && missing:
 		return []Finding{fail(rigSubject, "no root bus has address space above 4 GiB, and cards are missing").saw("off", "on").
@@ -68,6 +69,21 @@ func unassigned(s Subject) []Finding {
 					because(evs(e.Source, e.Text)).fix("firmware.above-4g/unassigned", "bdf", c.BDF))
 				break
 			}
+		}
+	}
+	if len(s.Cards) == 0 {
+		out = append(out, unassignedInLog(s)...)
+	}
+	return out
+}
+
+// unassignedInLog: with nothing but a kernel log, the driver's own words still name the card.
+func unassignedInLog(s Subject) []Finding {
+	var out []Finding
+	for _, e := range s.Host.Log.Events {
+		if e.Kind == "bar-invalid" {
+			out = append(out, fail(e.BDF, "%s: the driver found BAR%d without an address", e.BDF, e.Code).saw("unassigned", "an address").
+				because(evs(e.Source, e.Text)).fix("firmware.above-4g/unassigned", "bdf", e.BDF))
 		}
 	}
 	return out

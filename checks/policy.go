@@ -21,6 +21,8 @@ type Policy struct {
 	NCCLWarn   float64 // share below which it fails
 	RequireP2P bool
 	Require    []string // check ids whose unknown makes the exit code 4; nil: the default
+
+	Ignore map[string]bool // checks that the user chose not to look at
 }
 
 // tier is the part of the default policy that depends on the number of cards. Figures: DESIGN's table, drawn from
@@ -86,6 +88,9 @@ var declarative = map[string]func(*inventory.Rig) bool{
 
 // Required says whether an unknown of this check makes the exit code 4.
 func (p Policy) Required(rig *inventory.Rig, check string) bool {
+	if p.Ignore[check] {
+		return false
+	}
 	if p.Require != nil {
 		return slices.Contains(p.Require, check)
 	}

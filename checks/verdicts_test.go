@@ -154,6 +154,13 @@ func TestAbove4G(t *testing.T) {
 		{"no high window, all cards there", 2, func(_ *rg, h *ho) { lowBARs(h); h.Windows = lowWindow }, Warn, "firmware.above-4g/off"},
 		{"no high window, cards missing", 8, func(_ *rg, h *ho) { lowBARs(h); h.Windows = lowWindow; drop(h) }, Fail, "firmware.above-4g/off"},
 		{"a guest", 2, func(_ *rg, h *ho) { h.Kind = of("vm") }, Unknown, ""},
+		{"no high window, but nobody looked for cards", 1, func(_ *rg, h *ho) {
+			h.Windows, h.Cards, h.PCI, h.Driver = lowWindow, nil, nil, facts.Driver{}
+		}, Unknown, ""},
+		{"a kernel log alone names the card", 1, func(_ *rg, h *ho) {
+			h.Cards, h.PCI = nil, nil
+			h.Log.Events = []facts.LogEvent{{Kind: "bar-invalid", BDF: "0000:06:00.0", Text: "NVRM: BAR0 is 0M @ 0x0", Source: src}}
+		}, Fail, "firmware.above-4g/unassigned"},
 	})
 }
 
@@ -178,6 +185,8 @@ func TestResizableBAR(t *testing.T) {
 			c.Product, c.ReBARMiB = "1e07", facts.Fact[[]int64]{}
 			c.MemoryMiB = of(int64(11264))
 		}), Skip, ""},
+		{"off, in a guest", 2, func(r *rg, h *ho) { all(small)(r, h); h.Kind = of("vm") }, Unknown, ""},
+		{"on, in a guest", 2, func(_ *rg, h *ho) { h.Kind = of("vm") }, Pass, ""},
 		{"no aperture known", 2, all(func(c *facts.Card) { c.BAR1MiB = facts.Fact[int64]{} }), Unknown, ""},
 		{"unknown model, sizes unread", 2, all(func(c *facts.Card) { small(c); c.Product, c.ReBARMiB = "ffff", facts.Fact[[]int64]{} }), Unknown, ""},
 	})

@@ -86,7 +86,16 @@ func (t *textWriter) headline(g Rig) {
 	} else if g.Error != nil {
 		right += "  not reached"
 	}
-	t.line("%s  %s", pad(left, max(60, t.o.Width-visible(right)-2)), right)
+	room := 60
+	if t.o.Width > 0 {
+		room = t.o.Width - visible(right) - 2
+	}
+	if t.o.Width > 0 && visible(left) > room {
+		t.wrapped("", 2, left)
+		t.line("  %s", right)
+		return
+	}
+	t.line("%s  %s", pad(left, room), right)
 }
 
 func count(n int, noun string) string {

@@ -1,0 +1,44 @@
+# What to run: make demo (see it work), make test, make build, make lint, make bench, make cases, make release.
+SHELL     := /bin/sh
+GO        ?= go
+VERSION   ?= $(shell git describe --tags --always --dirty 2>/dev/null || echo dev)
+LDFLAGS   := -s -w -X main.version=$(VERSION)
+PLATFORMS := linux/amd64 linux/arm64 darwin/amd64 darwin/arm64
+HOST_SH   := internal/collect/collector.sh internal/probe/all_reduce.sh
+CASES     ?= ../shared/cases
+
+.PHONY: build demo test lint bench cases release fuzz clean
+
+build: ## bin/preflight, static
+	CGO_ENABLED=0 $(GO) build -trimpath -ldflags '$(LDFLAGS)' -o bin/preflight ./cmd/preflight
+
+demo: build ## simulated rigs on loopback over real SSH, checked and reported
+	./bin/preflight demo
+
+test: ## everything that needs nothing but Go and a C compiler; what is skipped says why
+	$(GO) test ./...
+
+lint: ## format, vet, staticcheck, shell scripts that run on hosts
+	@out=$$($(GO) tool gofumpt -l $$(git ls-files '*.go')); [ -z "$$out" ] || { echo "not gofumpt-formatted:"; echo "$$out"; exit 1; }
+	$(GO) vet ./...
+	$(GO) tool staticcheck ./...
+	@if command -v shellcheck >/dev/null 2>&1; then shellcheck -s sh $(HOST_SH) && shellcheck .ci/run; else echo "skip: shellcheck is not installed (apt-get install shellcheck)"; fi
+
+bench: build ## measured figures; see docs/performance.md
+	$(GO) test -run '^$$' -bench . -benchmem ./internal/facts ./internal/fleet ./checks ./cmd/preflight
+
+fuzz: ## each fuzz target for ten seconds
+	@for p in $$($(GO) list ./...); do for f in $$($(GO) test -list '^Fuzz' $$p 2>/dev/null | grep '^Fuzz'); do \
+		$(GO) test -run '^$$' -fuzz "^$$f$$" -fuzztime 10s $$p || exit 1; done; done
+
+cases: build ## agreement with dumps of real machines, where the folder is present
+	@if [ -d $(CASES) ]; then python3 $(CASES)/score.py --bin bin/preflight; else echo "skip: no $(CASES)"; fi
+
+release: ## controllers for every platform, with checksums
+	@rm -rf dist && mkdir -p dist
+	@for p in $(PLATFORMS); do os=$${p%/*}; arch=$${p#*/}; echo "dist/preflight-$$os-$$arch"; \
+		CGO_ENABLED=0 GOOS=$$os GOARCH=$$arch $(GO) build -trimpath -ldflags '$(LDFLAGS)' -o dist/preflight-$$os-$$arch ./cmd/preflight || exit 1; done
+	@cd dist && sha256sum preflight-* > SHA256SUMS && cat SHA256SUMS
+
+clean:
+	rm -rf bin dist

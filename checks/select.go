@@ -1,0 +1,79 @@
+package checks
+
+import (
+	"fmt"
+	"strings"
+)
+
+// Selection is a user's choice of checks: ids, or their first part ("firmware" means every firmware.…).
+type Selection struct {
+	Only []string
+	Skip []string
+}
+
+// Validate refuses names that match no check, since a typo would silently check nothing.
+func (s Selection) Validate() error {
+	for _, list := range [][]string{s.Only, s.Skip} {
+		for _, name := range list {
+			known := strings.HasPrefix(name, "site.") || name == "site"
+			for _, id := range IDs() {
+				known = known || selects(name, id)
+			}
+			if !known {
+				return fmt.Errorf("no check is called %q; there are %s", name, strings.Join(IDs(), ", "))
+			}
+		}
+	}
+	return nil
+}
+
+func selects(name, id string) bool { return name == id || strings.HasPrefix(id, name+".") }
+
+// Has says whether a check was chosen.
+func (s Selection) Has(id string) bool {
+	chosen := len(s.Only) == 0
+	for _, n := range s.Only {
+		chosen = chosen || selects(n, id)
+	}
+	for _, n := range s.Skip {
+		chosen = chosen && !selects(n, id)
+	}
+	return chosen
+}
+
+// Apply replaces the findings of checks that the user chose not to look at: that is unknown, not a pass. It returns
+// the policy under which those unknowns are not required.
+func (s Selection) Apply(fs []Finding, p Policy) ([]Finding, Policy) {
+	if len(s.Only) == 0 && len(s.Skip) == 0 {
+		return fs, p
+	}
+	out := make([]Finding, 0, len(fs))
+	left := map[string]bool{}
+	for _, f := range fs {
+		if s.Has(f.Check) {
+			out = append(out, f)
+			continue
+		}
+		if !left[f.Check] {
+			left[f.Check] = true
+			c := Check{ID: f.Check}
+			out = append(out, c.finish([]Finding{unknown(rigSubject, "not looked at, by choice").knownBy("run without --only and --skip")})...)
+		}
+	}
+	dropDanglingCauses(out)
+	p.Ignore = left
+	return out, p
+}
+
+// dropDanglingCauses clears causes that point at findings which are no longer there.
+func dropDanglingCauses(fs []Finding) {
+	there := map[string]bool{}
+	for _, f := range fs {
+		there[f.ID] = f.Verdict == Fail || f.Verdict == Warn
+	}
+	for i := range fs {
+		if c := fs[i].Cause; c != nil && !there[*c] {
+			fs[i].Cause = nil
+		}
+	}
+}

@@ -1,0 +1,111 @@
+package main
+
+import (
+	"context"
+	"time"
+
+	"github.com/spf13/cobra"
+
+	"preflight/checks"
+	"preflight/internal/fleet"
+	"preflight/internal/probe"
+)
+
+// checkFlags are the flags of check; collect and probe share parts of them.
+type checkFlags struct {
+	target targetFlags
+	output outputFlags
+
+	only, skip []string
+	profile    string
+	failOn     string
+	noProbe    bool
+	force      bool
+	probeLimit time.Duration
+	save       string
+}
+
+func newCheck(env *environment) *cobra.Command {
+	f := &checkFlags{}
+	c := &cobra.Command{
+		Use:   "check [RIG...]",
+		Short: "Judge rigs: what is wrong, the evidence, and how to mend it",
+		Long: `check reads rigs over SSH (-i), this machine (--local) or saved input (--from), judges
+them, and says how to mend what it found. It never changes a host.
+
+RIG is a name or a pattern of the inventory ("node-*", "group:lab-1"); without any, all.
+
+Exit codes: 0 no fail and nothing required unknown; 1 preflight itself failed; 2 bad usage or
+inventory; 3 at least one fail; 4 a required check is unknown or a rig was unreachable;
+130 interrupted.`,
+		Example: `  preflight check -i rigs.hcl
+  preflight check -i rigs.hcl 'node-*' --only firmware,pcie
+  preflight check -i rigs.hcl --ask-become-pass --format json -o report.json
+  preflight check --local --no-probe
+  preflight check --from snapshot.tar.gz -i rigs.hcl node-a`,
+		RunE: func(cmd *cobra.Command, args []string) error { return runCheck(cmd.Context(), env, f, args) },
+	}
+	fl := c.Flags()
+	f.target.add(fl, true)
+	f.output.add(fl)
+	fl.StringSliceVar(&f.only, "only", nil, "checks to look at, by id or first part (firmware, pcie.width)")
+	fl.StringSliceVar(&f.skip, "skip", nil, "checks to leave out; they are reported unknown")
+	fl.StringVar(&f.profile, "profile", "", "judge every rig by this profile of the inventory")
+	fl.StringVar(&f.failOn, "fail-on", "fail", "what makes the exit code non-zero: fail, warn or unknown")
+	fl.BoolVar(&f.noProbe, "no-probe", false, "run nothing under load; results lying in the input are judged")
+	fl.BoolVar(&f.force, "force", false, "probe although cards are busy")
+	fl.DurationVar(&f.probeLimit, "probe-timeout", probe.DefaultLimit, "deadline of the all-reduce on a rig")
+	fl.StringVar(&f.save, "save", "", "keep each rig's snapshot as RIG.tar.gz in this directory")
+	return c
+}
+
+func runCheck(ctx context.Context, env *environment, f *checkFlags, globs []string) error {
+	start := time.Now()
+	sel := checks.Selection{Only: f.only, Skip: f.skip}
+	if err := sel.Validate(); err != nil {
+		return usage("%w", err)
+	}
+	switch f.failOn {
+	case "fail", "warn", "unknown":
+	default:
+		return usage("--fail-on %s: it takes fail, warn or unknown", f.failOn)
+	}
+	if err := f.output.validate(); err != nil {
+		return err
+	}
+	t, err := f.target.resolve(env, globs, f.profile)
+	if err != nil {
+		return err
+	}
+	defer t.close()
+	save, err := saver(f.save)
+	if err != nil {
+		return err
+	}
+	wanted := sel.Has("nccl.all-reduce") || sel.Has("pcie.width") || sel.Has("pcie.speed")
+	results := t.run(ctx, env, fleet.Options{
+		Parallel: f.target.parallel, Probe: wanted && !f.noProbe, ProbeOpt: probe.Options{Limit: f.probeLimit, Force: f.force},
+		Serials: f.target.serials, Tool: version, Save: save,
+	})
+	judged := make([]checks.Judged, len(results))
+	for i := range results {
+		r := &results[i]
+		r.Findings, r.Policy = sel.Apply(r.Findings, r.Policy)
+		judged[i] = r.Judged()
+	}
+	code := checks.ExitCode(judged, checks.FailOn(f.failOn))
+	if ctx.Err() != nil {
+		code = checks.ExitInterrupted
+	}
+	rep, err := buildReport(t, results, start, code)
+	if err != nil {
+		return failed(err)
+	}
+	if err := f.output.write(env, rep); err != nil {
+		return failed(err)
+	}
+	if code != checks.ExitOK {
+		return exit{code: code}
+	}
+	return nil
+}

@@ -1,0 +1,60 @@
+// Command preflight checks GPU rigs over SSH and says what to mend. See the README.
+package main
+
+import (
+	"context"
+	"errors"
+	"fmt"
+	"os"
+	"os/signal"
+	"syscall"
+
+	"preflight/checks"
+)
+
+// version is set by the linker (make build, make release).
+var version = "dev"
+
+func main() { os.Exit(run()) }
+
+// run is main with an exit code, so that the tests can call it as a command.
+func run() int {
+	ctx, stop := signal.NotifyContext(context.Background(), os.Interrupt, syscall.SIGTERM)
+	defer stop()
+	env := &environment{stdin: os.Stdin, stdout: os.Stdout, stderr: os.Stderr}
+	root := newRoot(env)
+	err := root.ExecuteContext(ctx)
+	var e exit
+	switch {
+	case errors.As(err, &e):
+		if e.err != nil {
+			_, _ = fmt.Fprintln(env.stderr, "preflight: "+e.err.Error())
+		}
+		return e.code
+	case err != nil:
+		_, _ = fmt.Fprintln(env.stderr, "preflight: "+err.Error())
+		return checks.ExitUsage
+	}
+	return checks.ExitOK
+}
+
+// exit carries an exit code out of a command; a nil err means that everything was said already.
+type exit struct {
+	code int
+	err  error
+}
+
+func (e exit) Error() string {
+	if e.err != nil {
+		return e.err.Error()
+	}
+	return fmt.Sprintf("exit %d", e.code)
+}
+
+// failed is a failure of the tool itself.
+func failed(err error) error { return exit{checks.ExitTool, err} }
+
+// usage is a mistake of the user.
+func usage(format string, args ...any) error {
+	return exit{checks.ExitUsage, fmt.Errorf(format, args...)}
+}

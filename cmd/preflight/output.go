@@ -1,0 +1,76 @@
+package main
+
+import (
+	"fmt"
+	"io"
+	"os"
+	"path/filepath"
+
+	"github.com/spf13/pflag"
+
+	"preflight/internal/report"
+)
+
+// outputFlags say where and how a report is written.
+type outputFlags struct {
+	format  string
+	file    string
+	verbose bool
+	quiet   bool
+}
+
+func (o *outputFlags) add(fl *pflag.FlagSet) {
+	fl.StringVar(&o.format, "format", "text", "text or json")
+	fl.StringVarP(&o.file, "output", "o", "", "write the report to this file instead of standard output")
+	fl.BoolVarP(&o.verbose, "verbose", "v", false, "show the evidence of every finding")
+	fl.BoolVarP(&o.quiet, "quiet", "q", false, "one line a rig")
+}
+
+func (o *outputFlags) validate() error {
+	if o.format != "text" && o.format != "json" {
+		return usage("--format %s: it takes text or json", o.format)
+	}
+	if o.verbose && o.quiet {
+		return usage("-v and -q exclude each other")
+	}
+	return nil
+}
+
+func (o *outputFlags) write(env *environment, r *report.Report) error {
+	if o.file == "" {
+		return o.render(env.stdout, r)
+	}
+	return writeWhole(o.file, func(w io.Writer) error { return o.render(w, r) })
+}
+
+func (o *outputFlags) render(w io.Writer, r *report.Report) error {
+	if o.format == "json" {
+		return report.WriteJSON(w, r)
+	}
+	width, _ := terminal(w)
+	return report.WriteText(w, r, report.TextOptions{Color: colors(w), Width: width, Verbose: o.verbose, Quiet: o.quiet})
+}
+
+// writeWhole writes a file beside its place and renames it, so that nothing half-written is ever left.
+func writeWhole(path string, fill func(io.Writer) error) (err error) {
+	tmp, err := os.CreateTemp(filepath.Dir(path), "."+filepath.Base(path)+".*")
+	if err != nil {
+		return fmt.Errorf("write %s: %w", path, err)
+	}
+	defer func() {
+		if err != nil {
+			_ = os.Remove(tmp.Name())
+		}
+	}()
+	if err = fill(tmp); err != nil {
+		_ = tmp.Close()
+		return fmt.Errorf("write %s: %w", path, err)
+	}
+	if err = tmp.Close(); err != nil {
+		return fmt.Errorf("write %s: %w", path, err)
+	}
+	if err = os.Chmod(tmp.Name(), 0o644); err != nil {
+		return fmt.Errorf("write %s: %w", path, err)
+	}
+	return os.Rename(tmp.Name(), path)
+}

@@ -1,0 +1,132 @@
+package main
+
+import (
+	"errors"
+	"fmt"
+	"path/filepath"
+	"time"
+
+	"preflight/checks"
+	"preflight/internal/facts"
+	"preflight/internal/fleet"
+	"preflight/internal/remote"
+	"preflight/internal/report"
+	"preflight/remediation"
+)
+
+// buildReport joins findings with remedies into the model that every format shows.
+func buildReport(t *target, results []fleet.Result, start time.Time, code int) (*report.Report, error) {
+	cat, err := remediation.Load()
+	if err != nil {
+		return nil, err
+	}
+	rep := &report.Report{
+		Schema: report.Schema, Tool: report.Tool{Name: "preflight", Version: version},
+		Run: report.Run{At: start.UTC().Truncate(time.Second), Source: t.source, Seconds: time.Since(start).Seconds(), Exit: code, Interrupted: code == checks.ExitInterrupted},
+	}
+	for i, r := range results {
+		g := reportRig(cat, r)
+		if t.notes != nil {
+			g.Notes = append(g.Notes, t.notes[i]...)
+		}
+		rep.Rigs = append(rep.Rigs, g)
+	}
+	rep.Finish()
+	return rep, nil
+}
+
+func reportRig(cat *remediation.Catalog, r fleet.Result) report.Rig {
+	g := report.Rig{Name: r.Rig.Name, Address: r.Rig.Address, Verdict: r.Judged().Verdict(), Findings: r.Findings, Host: r.Host, Fixes: []report.Fix{}, Facts: map[string]any{}}
+	if r.Rig.Range.Filename != "" {
+		g.Line = fmt.Sprintf("%s:%d", filepath.Base(r.Rig.Range.Filename), r.Rig.Range.Start.Line)
+	}
+	if g.Findings == nil {
+		g.Findings = []checks.Finding{}
+	}
+	if r.Host == nil {
+		g.Error = failureOf(r.Err)
+		return g
+	}
+	g.Facts = facts.Tree(r.Host)
+	g.Fixes = fixes(cat, r)
+	m := r.Snapshot.Manifest
+	if m.Cut != "" {
+		g.Notes = append(g.Notes, "the collection ended early: "+m.Cut)
+	}
+	if m.Root == "none" && r.Snapshot.Manifest.Tool != "dumps" && m.UID > 0 {
+		why := m.RootWhy
+		if why != "" {
+			why = " (" + why + ")"
+		}
+		g.Notes = append(g.Notes, "read without root"+why+": capabilities, SMBIOS and address windows are missing; allow sudo -n or use --ask-become-pass")
+	}
+	if r.Err != nil {
+		g.Notes = append(g.Notes, r.Err.Error())
+	}
+	return g
+}
+
+// failureOf turns a connection's error into what the report says of a rig without facts.
+func failureOf(err error) *report.Failure {
+	var e *remote.Error
+	if errors.As(err, &e) {
+		return &report.Failure{Phase: string(e.Phase), Summary: e.Summary, Advice: e.Advice}
+	}
+	return &report.Failure{Phase: "collect", Summary: err.Error()}
+}
+
+// fixes collects the remedies of a rig in the order of their causes; a fix also clears what its fault explains.
+func fixes(cat *remediation.Catalog, r fleet.Result) []report.Fix {
+	board := remediation.Board{Vendor: r.Host.Board.Vendor.Value, Name: r.Host.Board.Name.Value, BIOS: r.Host.BIOS.Version.Value}
+	var out []report.Fix
+	at := map[string]int{}
+	for _, wantCause := range []bool{false, true} { // root causes first
+		for _, f := range r.Findings {
+			if f.Remedy == "" || (f.Cause != nil) != wantCause {
+				continue
+			}
+			if i, ok := at[f.Remedy]; ok {
+				out[i].Clears = append(out[i].Clears, f.ID)
+				continue
+			}
+			if f.Args == nil {
+				f.Args = map[string]string{}
+			}
+			f.Args["rig"] = r.Rig.Name
+			fix, ok := cat.For(f, board)
+			if !ok {
+				continue
+			}
+			at[f.Remedy] = len(out)
+			out = append(out, reportFix(fix, len(out)+1, f.ID))
+		}
+	}
+	for _, f := range r.Findings {
+		if f.Cause == nil {
+			continue
+		}
+		for i := range out {
+			if out[i].Code != f.Remedy && contains(out[i].Clears, *f.Cause) && !contains(out[i].Clears, f.ID) {
+				out[i].Clears = append(out[i].Clears, f.ID)
+			}
+		}
+	}
+	return out
+}
+
+func contains(list []string, s string) bool {
+	for _, x := range list {
+		if x == s {
+			return true
+		}
+	}
+	return false
+}
+
+func reportFix(fix remediation.Fix, number int, clears string) report.Fix {
+	out := report.Fix{Number: number, Code: fix.Code, Title: fix.Title, Reboot: fix.Reboot, Verify: fix.Verify, Clears: []string{clears}, Steps: []report.Step{}}
+	for _, s := range fix.Steps {
+		out.Steps = append(out.Steps, report.Step{Text: s.Text, Command: s.Command, Menu: s.Menu})
+	}
+	return out
+}

@@ -1,0 +1,64 @@
+package main
+
+import (
+	"io"
+	"os"
+	"strings"
+
+	"github.com/spf13/cobra"
+	"golang.org/x/term"
+)
+
+// environment is where a command reads and writes.
+type environment struct {
+	stdin  io.Reader
+	stdout io.Writer
+	stderr io.Writer
+}
+
+// terminal says whether a stream is one, and how wide.
+func terminal(w any) (width int, ok bool) {
+	f, isFile := w.(*os.File)
+	if !isFile || !term.IsTerminal(int(f.Fd())) {
+		return 0, false
+	}
+	width, _, err := term.GetSize(int(f.Fd()))
+	if err != nil || width <= 0 {
+		width = 80
+	}
+	return width, true
+}
+
+// colors follows NO_COLOR (no-color.org) and TERM=dumb.
+func colors(w any) bool {
+	_, tty := terminal(w)
+	return tty && os.Getenv("NO_COLOR") == "" && os.Getenv("TERM") != "dumb"
+}
+
+func newRoot(env *environment) *cobra.Command {
+	root := &cobra.Command{
+		Use:   "preflight",
+		Short: "Find out over SSH whether GPU rigs are fit for training, and how to mend them",
+		Long: `preflight connects to GPU rigs over SSH, needs nothing installed there, tells what is
+wrong with evidence, and says how to mend it.
+
+Start with:
+  preflight init HOST...           write a first inventory from what it finds
+  preflight check -i rigs.hcl      judge every rig of an inventory
+  preflight demo                   see it work on simulated rigs`,
+		Example: `  preflight check -i rigs.hcl
+  preflight check --local
+  preflight explain pcie.width`,
+		SilenceErrors: true,
+		SilenceUsage:  true,
+	}
+	root.SetIn(env.stdin)
+	root.SetOut(env.stdout)
+	root.SetErr(env.stderr)
+	root.CompletionOptions.HiddenDefaultCmd = false
+	root.AddCommand(newCheck(env), newCollect(env), newExplain(env), newInit(env), newProbe(env), newDemo(env), newVersion(env))
+	root.SetFlagErrorFunc(func(c *cobra.Command, err error) error {
+		return usage("%w\nsee: %s --help", err, strings.TrimSpace(c.CommandPath()))
+	})
+	return root
+}

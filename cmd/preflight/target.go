@@ -1,0 +1,266 @@
+package main
+
+import (
+	"context"
+	"fmt"
+	"io"
+	"os"
+	"path/filepath"
+	"strings"
+
+	"github.com/spf13/pflag"
+
+	"preflight/checks"
+	"preflight/internal/catalog"
+	"preflight/internal/collect"
+	"preflight/internal/facts"
+	"preflight/internal/fleet"
+	"preflight/internal/progress"
+	"preflight/inventory"
+)
+
+// targetFlags say which machines a command is about and how they are reached.
+type targetFlags struct {
+	inventory string
+	local     bool
+	from      []string
+	vars      []string
+	parallel  int
+	serials   bool
+	ssh       sshFlags
+}
+
+func (t *targetFlags) add(fl *pflag.FlagSet, offline bool) {
+	fl.StringVarP(&t.inventory, "inventory", "i", "", "inventory: an HCL file, a directory of *.hcl, or - for standard input")
+	fl.BoolVar(&t.local, "local", false, "read this machine, without SSH")
+	if offline {
+		fl.StringSliceVar(&t.from, "from", nil, "judge saved input instead of hosts: snapshots, or directories of dumps")
+	}
+	fl.StringArrayVar(&t.vars, "var", nil, "set a variable of the inventory, name=value")
+	fl.IntVar(&t.parallel, "parallel", fleet.DefaultParallel, "rigs at once")
+	fl.BoolVar(&t.serials, "serials", false, "keep serial numbers, UUIDs and MAC addresses in snapshots and reports")
+	t.ssh.add(fl)
+}
+
+// target is what a run is about: rigs to reach, or snapshots to judge.
+type target struct {
+	flags     *targetFlags
+	source    string // "ssh", "local", "files"
+	rigs      []*inventory.Rig
+	snapshots []*facts.Snapshot // one for each rig; nil unless source is "files"
+	notes     [][]string        // for each rig: what was not read
+	dialer    *dialer
+}
+
+func (t *target) close() {
+	if t.dialer != nil {
+		t.dialer.Close()
+	}
+}
+
+// resolve reads the inventory and finds the machines. Every mistake is told before any host is touched.
+func (t *targetFlags) resolve(env *environment, globs []string, profile string) (*target, error) {
+	var rigs []*inventory.Rig
+	if t.inventory != "" {
+		inv, err := t.load(env)
+		if err != nil {
+			return nil, err
+		}
+		if rigs, err = inv.Select(globs); err != nil {
+			return nil, usage("%w", err)
+		}
+		if profile != "" {
+			p, err := inv.Profile(profile)
+			if err != nil {
+				return nil, usage("%w", err)
+			}
+			for _, r := range rigs {
+				r.Profile = p
+			}
+		}
+	} else if profile != "" {
+		return nil, usage("--profile needs the inventory that declares it: -i rigs.hcl")
+	}
+	switch {
+	case t.local && len(t.from) > 0:
+		return nil, usage("--local and --from exclude each other")
+	case len(t.from) > 0:
+		return t.offline(rigs)
+	case t.local:
+		return t.here(rigs)
+	case t.inventory == "":
+		return nil, usage("nothing to look at: give -i rigs.hcl, --local or --from PATH\n`preflight init HOST` writes a first inventory")
+	}
+	d, err := t.ssh.dialer(env)
+	if err != nil {
+		return nil, err
+	}
+	return &target{flags: t, source: "ssh", rigs: rigs, dialer: d}, nil
+}
+
+func (t *targetFlags) load(env *environment) (*inventory.Inventory, error) {
+	vars := map[string]string{}
+	for _, v := range t.vars {
+		k, val, ok := strings.Cut(v, "=")
+		if !ok {
+			return nil, usage("--var %s: it takes name=value", v)
+		}
+		vars[k] = val
+	}
+	cat, err := catalog.Load()
+	if err != nil {
+		return nil, failed(err)
+	}
+	inv, diags := inventory.Load(t.inventory, inventory.Options{
+		HostType: checks.HostType(), GPUSlugs: cat.Slugs(), CheckIDs: checks.IDs(), Vars: vars, Env: os.Environ(),
+	})
+	if len(diags) > 0 {
+		width, _ := terminal(env.stderr)
+		_ = inventory.WriteDiagnostics(env.stderr, inv.Files, diags, uint(width), colors(env.stderr))
+	}
+	if diags.HasErrors() {
+		return nil, exit{checks.ExitUsage, fmt.Errorf("the inventory has mistakes; no host was touched")}
+	}
+	return inv, nil
+}
+
+// declared is the one rig of the inventory that saved or local input is judged against.
+func declared(rigs []*inventory.Rig, what string) (*inventory.Rig, error) {
+	switch len(rigs) {
+	case 0:
+		return nil, nil
+	case 1:
+		return rigs[0], nil
+	}
+	var names []string
+	for _, r := range rigs {
+		names = append(names, r.Name)
+	}
+	return nil, usage("%s is one machine, and the inventory declares %d (%s): name the rig", what, len(rigs), strings.Join(names, ", "))
+}
+
+func (t *targetFlags) here(rigs []*inventory.Rig) (*target, error) {
+	rig, err := declared(rigs, "--local")
+	if err != nil {
+		return nil, err
+	}
+	if rig == nil {
+		name, err := os.Hostname()
+		if err != nil {
+			name = "localhost"
+		}
+		rig = &inventory.Rig{Name: name}
+	}
+	return &target{flags: t, source: "local", rigs: []*inventory.Rig{rig}}, nil
+}
+
+// offline loads snapshots and dumps. Several inputs are several machines; with an inventory there must be one.
+func (t *targetFlags) offline(rigs []*inventory.Rig) (*target, error) {
+	out := &target{flags: t, source: "files"}
+	for _, path := range t.from {
+		s, notes, err := loadInput(path)
+		if err != nil {
+			return nil, usage("%w", err)
+		}
+		rig := &inventory.Rig{Name: inputName(path, s)}
+		if len(rigs) > 0 {
+			matching := rigs
+			if len(t.from) > 1 {
+				matching = named(rigs, rig.Name)
+			}
+			if rig, err = declared(matching, path); err != nil {
+				return nil, err
+			}
+			if rig == nil {
+				return nil, usage("%s: the inventory declares no rig %q", path, inputName(path, s))
+			}
+		}
+		out.rigs, out.snapshots, out.notes = append(out.rigs, rig), append(out.snapshots, s), append(out.notes, notes)
+	}
+	return out, nil
+}
+
+func named(rigs []*inventory.Rig, name string) []*inventory.Rig {
+	for _, r := range rigs {
+		if r.Name == name {
+			return []*inventory.Rig{r}
+		}
+	}
+	return nil
+}
+
+func inputName(path string, s *facts.Snapshot) string {
+	if s.Manifest.Rig != "" {
+		return s.Manifest.Rig
+	}
+	return strings.TrimSuffix(filepath.Base(path), ".tar.gz")
+}
+
+// loadInput reads one saved input: a directory of dumps, or a snapshot.
+func loadInput(path string) (*facts.Snapshot, []string, error) {
+	info, err := os.Stat(path)
+	if err != nil {
+		return nil, nil, err
+	}
+	if info.IsDir() {
+		s, unread, err := facts.FromDumps(path)
+		if err != nil {
+			return nil, nil, err
+		}
+		var notes []string
+		if len(unread) > 0 {
+			notes = append(notes, "not read by this version: "+strings.Join(unread, ", "))
+		}
+		return s, notes, nil
+	}
+	f, err := os.Open(path)
+	if err != nil {
+		return nil, nil, err
+	}
+	defer func() { _ = f.Close() }()
+	s, err := facts.Load(f)
+	if err != nil {
+		return nil, nil, fmt.Errorf("%s: not a snapshot that preflight can read: %w", path, err)
+	}
+	return s, nil, nil
+}
+
+// run takes the target through its phases, with progress on standard error.
+func (t *target) run(ctx context.Context, env *environment, o fleet.Options) []fleet.Result {
+	if t.source == "files" {
+		out := make([]fleet.Result, len(t.rigs))
+		for i, rig := range t.rigs {
+			out[i] = fleet.Judge(rig, t.snapshots[i], nil)
+		}
+		return out
+	}
+	width, live := terminal(env.stderr)
+	show := progress.New(env.stderr, live && os.Getenv("TERM") != "dumb", width, len(t.rigs))
+	defer show.Close()
+	o.Events = show.Event
+	open := func(ctx context.Context, rig *inventory.Rig) (fleet.Host, error) {
+		return t.dialer.Open(ctx, rig, t.flags.ssh)
+	}
+	if t.source == "local" {
+		open = func(context.Context, *inventory.Rig) (fleet.Host, error) { return thisMachine{}, nil }
+	}
+	return fleet.Run(ctx, t.rigs, open, o)
+}
+
+// thisMachine is a host without SSH.
+type thisMachine struct{ collect.Shell }
+
+func (thisMachine) Close() error { return nil }
+
+// saver keeps snapshots in a directory, or is nil for none.
+func saver(dir string) (func(*inventory.Rig, *facts.Snapshot) error, error) {
+	if dir == "" {
+		return nil, nil
+	}
+	if err := os.MkdirAll(dir, 0o755); err != nil {
+		return nil, failed(err)
+	}
+	return func(rig *inventory.Rig, s *facts.Snapshot) error {
+		return writeWhole(filepath.Join(dir, rig.Name+".tar.gz"), func(w io.Writer) error { return facts.Save(w, s) })
+	}, nil
+}

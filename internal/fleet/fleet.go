@@ -1,0 +1,172 @@
+package fleet
+
+import (
+	"context"
+	"errors"
+	"fmt"
+	"io"
+	"time"
+
+	"golang.org/x/sync/errgroup"
+
+	"preflight/checks"
+	"preflight/internal/catalog"
+	"preflight/internal/collect"
+	"preflight/internal/facts"
+	"preflight/internal/probe"
+	"preflight/inventory"
+)
+
+// Host is a reached machine.
+type Host interface {
+	collect.Runner
+	Close() error
+}
+
+// Open reaches a rig.
+type Open func(ctx context.Context, rig *inventory.Rig) (Host, error)
+
+// Options are the same for every rig of a run.
+type Options struct {
+	Parallel int // rigs at once; 0 means DefaultParallel
+	Probe    bool
+	ProbeOpt probe.Options
+	Serials  bool
+	Tool     string
+	Events   func(Event)                                       // progress; nil for none. Called from several goroutines
+	Save     func(rig *inventory.Rig, s *facts.Snapshot) error // keeps a snapshot; nil for none
+}
+
+// DefaultParallel is how many rigs are read at once.
+const DefaultParallel = 32
+
+// Phase is what a rig is at.
+type Phase string
+
+// The phases of a rig.
+const (
+	Connecting Phase = "connect"
+	Collecting Phase = "collect"
+	Probing    Phase = "probe nccl"
+	Done       Phase = "done"
+)
+
+// Event is one step of progress.
+type Event struct {
+	Rig     string
+	Phase   Phase
+	Elapsed time.Duration
+	Verdict checks.Verdict // of Done
+	Err     error          // of Done
+}
+
+// Result is one rig, judged or not.
+type Result struct {
+	Rig      *inventory.Rig
+	Snapshot *facts.Snapshot
+	Host     *facts.Host
+	Policy   checks.Policy
+	Findings []checks.Finding
+	Err      error // why there are no findings, or why the probe broke off
+	Took     time.Duration
+}
+
+// Judged is the part of a result that decides the exit code.
+func (r Result) Judged() checks.Judged {
+	return checks.Judged{Rig: r.Rig, Policy: r.Policy, Findings: r.Findings, Unreachable: r.Host == nil}
+}
+
+// Run takes every rig through all phases, some at once, and returns them in the order given. When ctx ends, rigs
+// that are not finished are results with that error.
+func Run(ctx context.Context, rigs []*inventory.Rig, open Open, o Options) []Result {
+	if o.Events == nil {
+		o.Events = func(Event) {}
+	}
+	if o.Parallel <= 0 {
+		o.Parallel = DefaultParallel
+	}
+	results := make([]Result, len(rigs))
+	var g errgroup.Group
+	g.SetLimit(o.Parallel)
+	for i, rig := range rigs {
+		results[i] = Result{Rig: rig, Err: errors.New("not begun: the run was interrupted")}
+	}
+	for i, rig := range rigs {
+		if ctx.Err() != nil {
+			break
+		}
+		g.Go(func() error {
+			if ctx.Err() == nil {
+				results[i] = one(ctx, rig, open, o)
+			}
+			return nil // a rig's error is a result
+		})
+	}
+	_ = g.Wait()
+	return results
+}
+
+// one takes a single rig through all phases.
+func one(ctx context.Context, rig *inventory.Rig, open Open, o Options) Result {
+	start := time.Now()
+	r := Result{Rig: rig}
+	tell := func(p Phase) { o.Events(Event{Rig: rig.Name, Phase: p, Elapsed: time.Since(start)}) }
+	defer func() {
+		o.Events(Event{Rig: rig.Name, Phase: Done, Elapsed: time.Since(start), Verdict: r.Judged().Verdict(), Err: r.Err})
+	}()
+	tell(Connecting)
+	host, err := open(ctx, rig)
+	if err != nil {
+		r.Err, r.Took = err, time.Since(start)
+		return r
+	}
+	defer func() { _ = host.Close() }()
+	tell(Collecting)
+	snap, err := collect.Collect(ctx, host, collect.Request{Serials: o.Serials, Tool: o.Tool, Rig: rig.Name})
+	if err != nil {
+		r.Err, r.Took = err, time.Since(start)
+		return r
+	}
+	seen := facts.FromSnapshot(snap)
+	if o.Probe && ctx.Err() == nil {
+		tell(Probing)
+		r.Err = probe.NCCL(ctx, runner{host}, seen, snap, o.ProbeOpt)
+		seen = facts.FromSnapshot(snap)
+	}
+	err = r.Err
+	r = Judge(rig, snap, seen)
+	r.Err, r.Took = err, time.Since(start)
+	if o.Save != nil {
+		if err := o.Save(rig, snap); err != nil {
+			r.Err = errors.Join(r.Err, fmt.Errorf("the snapshot was not saved: %w", err))
+		}
+	}
+	return r
+}
+
+// Judge decides one rig from its snapshot; host may be nil, then it is read from the snapshot.
+func Judge(rig *inventory.Rig, snap *facts.Snapshot, host *facts.Host) Result {
+	if host == nil {
+		host = facts.FromSnapshot(snap)
+	}
+	r := Result{Rig: rig, Snapshot: snap, Host: host}
+	n := len(host.Cards)
+	var profile *inventory.Profile
+	if rig != nil {
+		profile = rig.Profile
+		if rig.Cards != nil {
+			n = *rig.Cards
+		}
+	}
+	r.Policy = checks.PolicyFor(profile, n)
+	r.Findings = checks.Run(rig, host, r.Policy, catalog.MustLoad())
+	return r
+}
+
+// runner lets a probe use a host.
+type runner struct{ host collect.Runner }
+
+func (r runner) RunScript(ctx context.Context, script []byte, stdout io.Writer) error {
+	_, err := r.host.Run(ctx, script, stdout)
+	return err
+}

@@ -1,0 +1,147 @@
+package report
+
+import (
+	"bytes"
+	"encoding/json"
+	"flag"
+	"os"
+	"path/filepath"
+	"strings"
+	"testing"
+	"time"
+
+	"github.com/google/go-cmp/cmp"
+	"github.com/santhosh-tekuri/jsonschema/v6"
+
+	"preflight/checks"
+	"preflight/internal/facts"
+)
+
+var update = flag.Bool("update", false, "rewrite the golden files")
+
+// sample is a report with every kind of line: grouped cards, a consequence, an unknown, an unreachable rig, and a
+// product name that tries to move the cursor.
+func sample() *Report {
+	cause := "pcie.width@0000:81:00.0"
+	h := &facts.Host{At: time.Date(2026, 12, 1, 9, 0, 0, 0, time.UTC)}
+	for range 8 {
+		h.Cards = append(h.Cards, facts.Card{Name: facts.Of("GeForce RTX 4090", "t")})
+	}
+	h.Board.Vendor, h.Board.Name = facts.Of("Supermicro", "t"), facts.Of("H12\x1b[2JDSG-O-CPU", "t")
+	h.CPU.Model, h.CPU.Sockets = facts.Of("AMD EPYC 7542 32-Core Processor", "t"), facts.Of(2, "t")
+	find := func(check, subject string, v checks.Verdict, summary, remedy string) checks.Finding {
+		f := checks.Finding{ID: check + "@" + subject, Check: check, Subject: subject, Verdict: v, Summary: summary, Remedy: remedy, Fingerprint: "0123456789abcdef", Evidence: []checks.Evidence{{Source: "sysfs:x", Value: "8"}}}
+		if v == checks.Unknown {
+			f.Known = "declare chassis { slot … } in rigs.hcl"
+		}
+		return f
+	}
+	slow := find("nccl.all-reduce", "rig", checks.Warn, "7.1 GB/s, right for these links; 13.8 if cards and slots ran at their best", "nccl.all-reduce/slow")
+	slow.Cause = &cause
+	a := Rig{
+		Name: "node-a", Address: "192.0.2.10", Verdict: checks.Fail, Host: h, Facts: facts.Tree(h), Line: "rigs.hcl:31", Findings: []checks.Finding{
+			find("firmware.resizable-bar", "0000:01:00.0", checks.Fail, "0000:01:00.0 exposes 256 MiB of 24564 MiB", "firmware.resizable-bar/enable"),
+			find("firmware.resizable-bar", "0000:21:00.0", checks.Fail, "0000:21:00.0 exposes 256 MiB of 24564 MiB", "firmware.resizable-bar/enable"),
+			find("pcie.width", "0000:81:00.0", checks.Fail, "0000:81:00.0 runs x8, slot and card can do x16", "pcie.width/slot-fault"),
+			slow,
+			find("chassis.slot-spacing", "rig", checks.Unknown, "the board gives no slot order", ""),
+			find("cpu.cores", "rig", checks.Pass, "64 physical cores, 32 wanted", ""),
+		},
+		Fixes: []Fix{{
+			Number: 1, Code: "firmware.resizable-bar/enable", Title: "Enable Re-Size BAR", Reboot: "yes", Verify: "preflight check --only firmware",
+			Steps: []Step{{Text: "Turn it on.", Menu: "Advanced > PCI Subsystem Settings > Re-Size BAR Support = Enabled"}, {Text: "Or let the driver do it.", Command: "echo options nvidia NVreg_EnableResizableBar=1"}},
+			Clears: []string{"firmware.resizable-bar@0000:01:00.0"},
+		}},
+	}
+	b := Rig{Name: "node-b", Address: "192.0.2.11", Verdict: checks.Unknown, Facts: map[string]any{}, Findings: []checks.Finding{}, Fixes: []Fix{}, Error: &Failure{Phase: "connect", Summary: "connection refused", Advice: []string{"start sshd on the host"}}}
+	r := &Report{Schema: Schema, Tool: Tool{"preflight", "test"}, Run: Run{At: h.At, Source: "ssh", Exit: 3}, Rigs: []Rig{a, b}}
+	r.Finish()
+	return r
+}
+
+func golden(t *testing.T, name string, got []byte) {
+	t.Helper()
+	path := filepath.Join("testdata", name+".golden")
+	if *update {
+		if err := os.WriteFile(path, got, 0o644); err != nil {
+			t.Fatal(err)
+		}
+	}
+	want, err := os.ReadFile(path)
+	if err != nil {
+		t.Fatal(err)
+	}
+	if d := cmp.Diff(string(want), string(got)); d != "" {
+		t.Errorf("%s differs (go test ./internal/report -update rewrites it):\n%s", path, d)
+	}
+}
+
+func TestText(t *testing.T) {
+	for name, o := range map[string]TextOptions{
+		"fleet.plain.text":   {},
+		"fleet.wide.text":    {Width: 120},
+		"fleet.narrow.text":  {Width: 60},
+		"fleet.quiet.text":   {Quiet: true},
+		"fleet.verbose.text": {Verbose: true, Width: 100},
+		"fleet.color.text":   {Color: true, Width: 100},
+	} {
+		var b bytes.Buffer
+		if err := WriteText(&b, sample(), o); err != nil {
+			t.Fatal(err)
+		}
+		golden(t, name, b.Bytes())
+	}
+}
+
+func TestNoLineIsWiderThanTheTerminal(t *testing.T) {
+	var b bytes.Buffer
+	if err := WriteText(&b, sample(), TextOptions{Width: 72, Verbose: true}); err != nil {
+		t.Fatal(err)
+	}
+	for _, l := range strings.Split(b.String(), "\n") {
+		if w := visible(l); w > 72 && !strings.Contains(l, "$ ") {
+			t.Errorf("%d columns: %s", w, l)
+		}
+	}
+}
+
+func TestHostTextCannotReachTheTerminal(t *testing.T) {
+	var b bytes.Buffer
+	if err := WriteText(&b, sample(), TextOptions{}); err != nil {
+		t.Fatal(err)
+	}
+	if strings.Contains(b.String(), "\x1b") {
+		t.Error("an escape sequence of the host came through")
+	}
+	for in, want := range map[string]string{"a\x1b[2Jb": `a\x1b[2Jb`, "a\nb": "a b", "\u202Eabc": `\u202eabc`, "中文": "中文", "\x9b": "\uFFFD"} {
+		if got := Safe(in); got != want {
+			t.Errorf("Safe(%q) = %q, want %q", in, got, want)
+		}
+	}
+}
+
+// TestJSONFollowsItsSchema validates a whole report against the file that users get.
+func TestJSONFollowsItsSchema(t *testing.T) {
+	c := jsonschema.NewCompiler()
+	schema, err := c.Compile("../../docs/report.schema.json")
+	if err != nil {
+		t.Fatal(err)
+	}
+	var b bytes.Buffer
+	if err := WriteJSON(&b, sample()); err != nil {
+		t.Fatal(err)
+	}
+	doc, err := jsonschema.UnmarshalJSON(bytes.NewReader(b.Bytes()))
+	if err != nil {
+		t.Fatal(err)
+	}
+	if err := schema.Validate(doc); err != nil {
+		t.Error(err)
+	}
+	var broken map[string]any
+	_ = json.Unmarshal(b.Bytes(), &broken)
+	broken["rigs"].([]any)[0].(map[string]any)["verdict"] = "fine"
+	if schema.Validate(broken) == nil {
+		t.Error("the schema accepts a verdict that does not exist")
+	}
+}
