@@ -1,12 +1,17 @@
 package inventory
 
-import "github.com/hashicorp/hcl/v2"
+import (
+	"github.com/hashicorp/hcl/v2"
+
+	"preflight/internal/catalog"
+)
 
 // Inventory is every declaration of one load, merged over all files.
 type Inventory struct {
 	Rigs      []*Rig
 	Profiles  map[string]*Profile
 	Workloads []*Workload
+	Catalog   []catalog.GPU        // cards that the owner adds to the built-in catalogue
 	Files     map[string]*hcl.File // for snippets
 }
 
@@ -105,6 +110,8 @@ type SiteRule struct {
 	Assert  hcl.Expression
 	Message string
 	Range   hcl.Range
+
+	scope *hcl.EvalContext // variables, locals and functions that the expression may use; nil: functions alone
 }
 
 // Workload is a declared training or serving job; it is validated now and judged by `fit`.
