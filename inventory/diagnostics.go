@@ -1,6 +1,7 @@
 package inventory
 
 import (
+	"bytes"
 	"fmt"
 	"io"
 	"regexp"
@@ -12,10 +13,25 @@ import (
 	"github.com/zclconf/go-cty/cty"
 )
 
-// WriteDiagnostics prints mistakes for a person: severity, message, file and line, and the lines themselves. A width
-// of 0 does not wrap. The only errors are those of the writer.
+// WriteDiagnostics prints mistakes for a person: severity, message, file:line:column, and the lines themselves. A
+// width of 0 does not wrap. The only errors are those of the writer.
 func WriteDiagnostics(w io.Writer, files map[string]*hcl.File, diags hcl.Diagnostics, width uint, color bool) error {
-	return hcl.NewDiagnosticTextWriter(w, files, width, color).WriteDiagnostics(diags)
+	for _, d := range diags {
+		var b bytes.Buffer
+		if err := hcl.NewDiagnosticTextWriter(&b, files, width, color).WriteDiagnostic(d); err != nil {
+			return err
+		}
+		text := b.String()
+		if d.Subject != nil {
+			// HCL prints no column; editors and terminals follow file:line:column.
+			place := fmt.Sprintf("on %s line %d", d.Subject.Filename, d.Subject.Start.Line)
+			text = strings.Replace(text, place, "on "+Position(*d.Subject), 1)
+		}
+		if _, err := io.WriteString(w, text); err != nil {
+			return err
+		}
+	}
+	return nil
 }
 
 // Position is "rigs.hcl:31:3", for messages that point into an inventory.

@@ -251,7 +251,7 @@ func TestAllMistakesAtOnce(t *testing.T) {
 	write(t, dir, "notes.txt", "not an inventory")
 	inv, diags := Load(dir, options())
 	text := render(t, inv, diags)
-	for _, want := range []string{"a.hcl line 3", "a.hcl line 5", "b.hcl line 1", "b.hcl line 3", `watts = 0`, "a.hcl:1:1"} {
+	for _, want := range []string{"a.hcl:3:3, in rig", "a.hcl:5:13, in rig", "b.hcl:1:1", "b.hcl:3:3", `watts = 0`, "a.hcl:1:1"} {
 		if !strings.Contains(text, want) {
 			t.Errorf("missing %q in:\n%s", want, text)
 		}
