@@ -140,7 +140,7 @@ func readSMI(b *builder) {
 			b.host.Driver.SMIHung = Of(true, "cmd:nvidia-smi -q -x")
 		}
 	}
-	if m := smiFailure.FindString(string(raw) + "\n" + string(b.snap.Files[path+".err"])); m != "" {
+	if m := smiFailure.FindString(head(raw) + "\n" + head(b.snap.Files[path+".err"])); m != "" {
 		b.host.Driver.SMIError = Of(strings.TrimSpace(m), "cmd:nvidia-smi -q -x")
 	}
 	if !ok || len(bytes.TrimSpace(raw)) == 0 {
@@ -154,6 +154,9 @@ func readSMI(b *builder) {
 	}
 	b.applySMI(log)
 }
+
+// head is where a command that fails says so: its first lines.
+func head(b []byte) string { return string(b[:min(len(b), 4096)]) }
 
 // parseSMI decodes the XML. Output cut short gives an error: half a document must not be judged as whole.
 func parseSMI(raw []byte) (*smiLog, error) {
