@@ -86,6 +86,9 @@ func lanesMeasured(s Subject, n int) (bool, string) {
 var cpuCores = Check{ID: "cpu.cores", Title: "CPU cores", Needs: []facts.Kind{facts.KindCPU}, Decide: decideCores}
 
 func decideCores(s Subject) []Finding {
+	if cardCount(s) == 0 {
+		return []Finding{unknown(rigSubject, "how much is wanted depends on the number of cards, which is not known").knownBy("declare `cards` in rigs.hcl")}
+	}
 	c := s.Host.CPU
 	cores := c.Cores
 	if !cores.Known() {

@@ -29,6 +29,8 @@ func decideGPUCount(s Subject) []Finding {
 	switch {
 	case seen < 0:
 		return []Finding{noCards(s, want)}
+	case seen == 0 && want == nil:
+		return []Finding{noneSeen(s).because(from)}
 	case want == nil:
 		return []Finding{unknown(rigSubject, "%s found, none declared", plural(seen, "card")).saw(strconv.Itoa(seen), "").
 			knownBy("declare `cards = " + strconv.Itoa(seen) + "` in rigs.hcl").because(from)}
@@ -61,7 +63,20 @@ func countCards(s Subject) (int, Evidence) {
 	return -1, Evidence{}
 }
 
-// noCards: nothing tells of a card. Cards of other makers are not supported, which is not the same as none.
+// noneSeen: the bus was read and holds no NVIDIA card. Cards of other makers are not supported, which is not the
+// same as none; an integrated display of the processor is no card either.
+func noneSeen(s Subject) Finding {
+	makers := map[string]string{"1002": "AMD", "1022": "AMD", "8086": "Intel"}
+	for _, d := range s.Host.PCI {
+		accelerator := strings.HasPrefix(d.Class, "12") || strings.HasPrefix(d.Class, "03") && !strings.HasPrefix(d.BDF, "0000:00:")
+		if maker := makers[d.Vendor]; maker != "" && accelerator && !d.VF {
+			return unknown(rigSubject, "%s is a card of %s: not supported by this version", d.BDF, maker).knownBy("declare `cards` when NVIDIA cards should be there as well")
+		}
+	}
+	return unknown(rigSubject, "no NVIDIA card is on the bus, and none is declared").knownBy("declare `cards` in rigs.hcl")
+}
+
+// noCards: nothing tells of a card.
 func noCards(s Subject, want *int) Finding {
 	f := unknown(rigSubject, "no source tells how many cards there are").knownBy("give a snapshot of the host, lspci -nn or nvidia-smi -q -x")
 	if want != nil {

@@ -82,6 +82,9 @@ var storageCapacity = Check{ID: "storage.capacity", Title: "NVMe storage", Needs
 const nominalShare = 0.95
 
 func decideStorage(s Subject) []Finding {
+	if cardCount(s) == 0 {
+		return []Finding{unknown(rigSubject, "how much is wanted depends on the number of cards, which is not known").knownBy("declare `cards` in rigs.hcl")}
+	}
 	var nvme, other int64
 	var evidence []Evidence
 	for _, d := range s.Host.Disks {

@@ -65,6 +65,11 @@ func TestGPUCount(t *testing.T) {
 		{"one lost by the driver", 4, func(_ *rg, h *ho) { h.Cards[2].Index = facts.Fact[int]{}; h.Driver.Attached = of(3) }, Fail, "gpu.count/driver-lost"},
 		{"one more than declared", 4, func(r *rg, _ *ho) { n := 3; r.Cards = &n }, Warn, "gpu.count/too-many"},
 		{"none declared", 4, func(r *rg, _ *ho) { r.Cards = nil }, Unknown, ""},
+		{"an AMD card is not supported, and not none", 1, func(r *rg, h *ho) {
+			r.Cards, h.Cards, h.Driver = nil, nil, facts.Driver{}
+			h.PCI = []facts.Device{{BDF: "0000:03:00.0", Vendor: "1002", Class: "030000", Product: "744c"}}
+		}, Unknown, ""},
+		{"four declared, none on the bus", 4, func(_ *rg, h *ho) { h.Cards, h.PCI, h.Driver = nil, h.PCI[:1], facts.Driver{} }, Fail, "gpu.count/missing-card"},
 		{"a display card beside them", 2, func(_ *rg, h *ho) {
 			h.Cards = append(h.Cards, facts.Card{Device: facts.Device{BDF: "0000:62:00.0", Vendor: "10de", Product: "1d01", Class: "030000"}, Index: of(2), MemoryMiB: of(int64(2048)), Name: of("GeForce GT 1030")})
 		}, Pass, ""},

@@ -129,7 +129,9 @@ func one(ctx context.Context, rig *inventory.Rig, open Open, o Options) Result {
 	}
 	seen := facts.FromSnapshot(snap)
 	if o.Probe && ctx.Err() == nil {
-		tell(Probing)
+		if probe.Ready(seen, o.ProbeOpt) {
+			tell(Probing)
+		}
 		r.Err = probe.NCCL(ctx, runner{host}, seen, snap, o.ProbeOpt)
 		seen = facts.FromSnapshot(snap)
 	}

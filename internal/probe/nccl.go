@@ -71,6 +71,12 @@ func NCCL(ctx context.Context, host Runner, h *facts.Host, s *facts.Snapshot, o 
 	return nil
 }
 
+// Ready says whether NCCL would run anything on this host.
+func Ready(h *facts.Host, o Options) bool {
+	_, skip := notNow(h, o)
+	return !skip
+}
+
 // notNow says why a probe does not run: too few cards, cards at work, or no driver.
 func notNow(h *facts.Host, o Options) (facts.NCCLRun, bool) {
 	run := facts.NCCLRun{Engine: "nccl-tests", Wrong: -1, Source: "probe:nccl-tests"}
