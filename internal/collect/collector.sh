@@ -90,11 +90,16 @@ run() {
         if [ "$tag $val" = "go $seq" ]; then break; fi # older ticks are spent
     done
     (
-        (
+        case $name in
+        collector/*) "$@" ;; # reads files, each with a limit of its own
+        *)
             # Blocks of 512 bytes; writing past the limit ends the child with SIGXFSZ.
-            ulimit -f "$((limit / 512 + 1))" 2>/dev/null
-            "$@"
-        )
+            (
+                ulimit -f "$((limit / 512 + 1))" 2>/dev/null
+                "$@"
+            )
+            ;;
+        esac
         echo "done $seq $?" >&3
     ) </dev/null >"$tmp/$seq.out" 2>"$tmp/$seq.err" &
     child=$!
@@ -114,7 +119,11 @@ run() {
     if [ -s "$tmp/$seq.out" ]; then cat "$tmp/$seq.out"; fi
     if [ -s "$tmp/$seq.err" ]; then
         frame err "$name"
-        head -c 16384 "$tmp/$seq.err"
+        n=0
+        while [ "$n" -lt 100 ] && { IFS= read -r line || [ -n "$line" ]; }; do # no process for what is a line or two
+            printf '%s\n' "$line"
+            n=$((n + 1))
+        done <"$tmp/$seq.err"
     fi
     : >"$tmp/$seq.out"
 }
@@ -181,22 +190,27 @@ single() {
     cd "$R/" && files "$limit" - "$@"
 }
 
-# attributes LIMIT BASE "PATTERN...": in chunks, so that no command line grows with the number of devices squared.
+# attributes LIMIT BASE "PATTERN...": in chunks, so that no command line grows past what the kernel takes.
 attributes() {
     limit=$1 base=$2 patterns=$3
     cd "$R/$base" 2>/dev/null || return
+    set -f
     set --
     for a in $patterns; do
-        for f in $a; do
-            if [ -e "$f" ]; then set -- "$@" "$f"; fi
-        done
-        if [ $# -gt 1200 ]; then
+        set +f
+        # shellcheck disable=SC2086 # the pattern is to be expanded
+        if exists $a; then set -- "$@" $a; fi
+        set -f
+        if [ $# -gt 3000 ]; then
             files "$limit" "$base" "$@"
             set --
         fi
     done
+    set +f
     files "$limit" "$base" "$@"
 }
+
+exists() { [ -e "$1" ]; }
 
 read_proc() {
     single 262144 proc/meminfo proc/cmdline proc/version proc/uptime proc/modules proc/self/mounts proc/1/cgroup \
@@ -325,30 +339,27 @@ read_memory_blocks() {
     cat "$@" 2>/dev/null | grep -c '^online'
 }
 
-read_tables() {
+read_rest() {
     single 262144 sys/firmware/dmi/tables/DMI sys/firmware/dmi/tables/smbios_entry_point
-    cd "$R/etc" 2>/dev/null || return
-    set -- modprobe.d/*.conf
+    cd "$R/" || return
+    set -- etc/modprobe.d/*.conf
     if [ -e "$1" ]; then
         frame text cmd/modprobe.txt
         grep -aEH -- '^[^#]*(nvidia|nouveau)' "$@" /dev/null
     fi
     frame text cmd/power-cap-units.txt
-    cd "$R/" || return
     grep -rlsE -- '^[^#]*nvidia-smi.*(-pl|--power-limit)' etc/systemd/system usr/local/lib/systemd/system etc/crontab \
         etc/cron.d etc/rc.local etc/rc.d/rc.local
-    return 0
-}
-
-read_misc() {
     frame text cmd/uname.txt
     uname -a
     frame text cmd/ulimit.txt
     # dash, ash, ksh and bash all know -l and -n; elsewhere the line stays empty
+    printf 'memlock_kib '
     # shellcheck disable=SC3045
-    printf 'memlock_kib %s\n' "$(ulimit -l 2>/dev/null)"
+    ulimit -l 2>/dev/null || echo
+    printf 'open_files '
     # shellcheck disable=SC3045
-    printf 'open_files %s\n' "$(ulimit -n 2>/dev/null)"
+    ulimit -n 2>/dev/null || echo
     frame text cmd/df-shm.txt
     df -k /dev/shm
 }
@@ -394,8 +405,7 @@ main() {
     run collector/pci 20 6291456 read_pci
     run collector/config 20 1048576 read_config
     run collector/sys 20 2097152 read_sys
-    run collector/tables 10 1048576 read_tables
-    run collector/misc 10 65536 read_misc
+    run collector/rest 10 1048576 read_rest
     read_log
     smi cmd/nvidia-smi-q.xml 60 4194304 nvidia-smi -q -x
     smi cmd/topo-m.txt 20 65536 nvidia-smi topo -m

@@ -23,8 +23,7 @@ var covers = map[string][]string{
 	"collector/pci":    {"sys/bus/pci/devices"},
 	"collector/config": {"sys/bus/pci/devices/config"},
 	"collector/sys":    {"sys/class/dmi/id", "sys/block", "sys/class/iommu", "cmd/memory-blocks.txt"},
-	"collector/tables": {"sys/firmware/dmi/tables/DMI", "cmd/power-cap-units.txt"},
-	"collector/misc":   {"cmd/uname.txt", "cmd/df-shm.txt", "cmd/ulimit.txt"},
+	"collector/rest":   {"sys/firmware/dmi/tables/DMI", "cmd/power-cap-units.txt", "cmd/uname.txt", "cmd/df-shm.txt", "cmd/ulimit.txt"},
 }
 
 // Parse reads the framed stream of one run. It reads as it arrives and holds at most [MaxStream] bytes.
@@ -185,6 +184,8 @@ func (p *parser) command(f frame) error {
 		it.Status = facts.StatusTruncated
 	case it.RC != 0:
 		it.Status = facts.StatusError
+	case name == "cmd/journal.txt" && bytes.HasPrefix(bytes.TrimSpace(f.payload), []byte("-- No entries --")):
+		it.Status = facts.StatusDenied // what journalctl answers to a user who may not see the kernel's messages
 	}
 	p.group, p.broken, p.last = "", "", ""
 	if strings.HasPrefix(name, "collector/") {
@@ -195,7 +196,7 @@ func (p *parser) command(f frame) error {
 		if it.Status != facts.StatusOK {
 			p.broken = it.Status
 		}
-	} else if it.Status != facts.StatusAbsent && (it.Status != facts.StatusTimeout || len(f.payload) > 0) {
+	} else if it.Status != facts.StatusAbsent && it.Status != facts.StatusDenied && (it.Status != facts.StatusTimeout || len(f.payload) > 0) {
 		p.put(name, f.payload)
 	}
 	p.item(it)
