@@ -1,12 +1,15 @@
 package inventory
 
 import (
+	"bytes"
 	"flag"
 	"os"
 	"path/filepath"
 	"regexp"
 	"strings"
 	"testing"
+
+	"github.com/hashicorp/hcl/v2/hclwrite"
 
 	"preflight/internal/catalog"
 )
@@ -34,6 +37,9 @@ func TestExamplesLoad(t *testing.T) {
 		if len(diags) > 0 {
 			t.Errorf("%s:\n%s", f, render(t, inv, diags))
 			continue
+		}
+		if src := inv.Files[f].Bytes; !bytes.Equal(hclwrite.Format(src), src) {
+			t.Errorf("%s is not formatted as hclfmt does", f)
 		}
 		for _, r := range inv.Rigs {
 			if r.Cards == nil || len(r.PSUs) == 0 || r.Mains == nil || r.Chassis == nil || len(r.Chassis.Slots) != *r.Cards {

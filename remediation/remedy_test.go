@@ -1,11 +1,16 @@
 package remediation
 
 import (
+	"bytes"
+	"io/fs"
+	"os/exec"
 	"regexp"
 	"slices"
 	"strings"
 	"testing"
 	"testing/fstest"
+
+	"github.com/hashicorp/hcl/v2/hclwrite"
 
 	"preflight/checks"
 )
@@ -203,6 +208,45 @@ func TestNoPlaceholderIsLeft(t *testing.T) {
 			if strings.Contains(text, "{"+p+"}") {
 				t.Errorf("%s: {%s} is left", code, p)
 			}
+		}
+	}
+}
+
+func TestCommandsAreShell(t *testing.T) {
+	sh, err := exec.LookPath("sh")
+	if err != nil {
+		t.Skip("no sh here")
+	}
+	c := catalog(t)
+	for _, code := range c.Codes() {
+		r, _ := c.Remedy(code)
+		args := map[string]string{}
+		for p := range r.Params {
+			args[p] = "x1"
+		}
+		fix, _ := c.For(checks.Finding{Remedy: code, Args: args}, Board{})
+		for _, s := range fix.Steps {
+			cmd := exec.Command(sh, "-n") // parses, runs nothing
+			cmd.Stdin = strings.NewReader(s.Command + "\n")
+			if out, err := cmd.CombinedOutput(); err != nil || len(out) > 0 {
+				t.Errorf("%s: %s\n%v %s", code, s.Command, err, out)
+			}
+		}
+	}
+}
+
+func TestDataIsFormatted(t *testing.T) {
+	names, err := fs.Glob(data, "data/*.hcl")
+	if err != nil || len(names) == 0 {
+		t.Fatal(err)
+	}
+	for _, n := range names {
+		src, err := fs.ReadFile(data, n)
+		if err != nil {
+			t.Fatal(err)
+		}
+		if !bytes.Equal(hclwrite.Format(src), src) {
+			t.Errorf("%s is not formatted as hclfmt does", n)
 		}
 	}
 }
