@@ -239,7 +239,7 @@ func (t *target) run(ctx context.Context, env *environment, o fleet.Options) []f
 	defer show.Close()
 	o.Events = show.Event
 	open := func(ctx context.Context, rig *inventory.Rig) (fleet.Host, error) {
-		return t.dialer.Open(ctx, rig, t.flags.ssh)
+		return t.dialer.Open(ctx, rig)
 	}
 	if t.source == "local" {
 		open = func(context.Context, *inventory.Rig) (fleet.Host, error) { return thisMachine{}, nil }

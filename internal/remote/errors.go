@@ -1,0 +1,65 @@
+package remote
+
+import (
+	"context"
+	"errors"
+	"fmt"
+	"net"
+	"os"
+	"strings"
+)
+
+// Phase is where reaching a rig failed.
+type Phase string
+
+// The phases, in the order in which a connection goes through them.
+const (
+	PhaseResolve   Phase = "resolve" // configuration, names
+	PhaseJump      Phase = "jump"
+	PhaseConnect   Phase = "connect"
+	PhaseHandshake Phase = "handshake"
+	PhaseHostKey   Phase = "host-key"
+	PhaseAuth      Phase = "auth"
+	PhaseSession   Phase = "session"
+	PhaseCommand   Phase = "command"
+)
+
+// Error is why a rig could not be used. It names the rig, the phase, and what to do.
+type Error struct {
+	Rig     string
+	Phase   Phase
+	Summary string
+	Advice  []string
+	Err     error
+}
+
+func (e *Error) Error() string {
+	s := fmt.Sprintf("%s: %s", e.Phase, e.Summary)
+	if len(e.Advice) > 0 {
+		s += " (" + strings.Join(e.Advice, "; ") + ")"
+	}
+	return s
+}
+
+func (e *Error) Unwrap() error { return e.Err }
+
+// connectError puts a failed connection into words.
+func connectError(t settings, err error) *Error {
+	e := &Error{Phase: PhaseConnect, Summary: err.Error(), Err: err}
+	var dns *net.DNSError
+	switch {
+	case errors.As(err, &dns):
+		e.Phase, e.Summary = PhaseResolve, fmt.Sprintf("the name %s does not resolve", t.host)
+		e.Advice = []string{"correct `address` in the inventory, or add the host to ~/.ssh/config or DNS"}
+	case errors.Is(err, context.DeadlineExceeded), errors.Is(err, os.ErrDeadlineExceeded):
+		e.Summary = fmt.Sprintf("no answer from %s within %s", t.hostPort(), t.timeout)
+		e.Advice = []string{"is the host up, and is the port open? try: nc -vz " + t.host + " " + t.port}
+	case strings.Contains(err.Error(), "connection refused"):
+		e.Summary = fmt.Sprintf("%s refuses the connection", t.hostPort())
+		e.Advice = []string{"start sshd on the host, or correct the port"}
+	case strings.Contains(err.Error(), "no route to host"), strings.Contains(err.Error(), "network is unreachable"):
+		e.Summary = "no route to " + t.hostPort()
+		e.Advice = []string{"check the network, or set jump_host"}
+	}
+	return e
+}

@@ -1,0 +1,55 @@
+package remote
+
+import (
+	"io"
+	"net"
+	"os/exec"
+	"sync"
+	"time"
+)
+
+// proxyConn is the standard input and output of a ProxyCommand as a connection.
+type proxyConn struct {
+	io.Reader
+	io.WriteCloser
+	cmd  *exec.Cmd
+	addr proxyAddr
+	once sync.Once
+}
+
+type proxyAddr string
+
+func (a proxyAddr) Network() string { return "proxy" }
+func (a proxyAddr) String() string  { return string(a) }
+
+// startProxy runs a ProxyCommand, as OpenSSH does through the shell.
+func startProxy(command string, t settings) (net.Conn, error) {
+	cmd := exec.Command("/bin/sh", "-c", "exec "+command)
+	in, err := cmd.StdinPipe()
+	if err != nil {
+		return nil, err
+	}
+	out, err := cmd.StdoutPipe()
+	if err != nil {
+		return nil, err
+	}
+	if err := cmd.Start(); err != nil {
+		return nil, err
+	}
+	return &proxyConn{Reader: out, WriteCloser: in, cmd: cmd, addr: proxyAddr(t.hostPort())}, nil
+}
+
+func (p *proxyConn) Close() error {
+	p.once.Do(func() {
+		_ = p.WriteCloser.Close()
+		_ = p.cmd.Process.Kill()
+		go func() { _ = p.cmd.Wait() }()
+	})
+	return nil
+}
+
+func (p *proxyConn) LocalAddr() net.Addr              { return p.addr }
+func (p *proxyConn) RemoteAddr() net.Addr             { return p.addr }
+func (p *proxyConn) SetDeadline(time.Time) error      { return nil } // deadlines close the connection instead
+func (p *proxyConn) SetReadDeadline(time.Time) error  { return nil }
+func (p *proxyConn) SetWriteDeadline(time.Time) error { return nil }
