@@ -23,7 +23,7 @@ const (
 // barsOf is what each kind of function asks for.
 func (m *machine) barsOf(d *device) []bar {
 	switch {
-	case d.Physfn != nil || d.Dead && len(d.BARs) > 0:
+	case d.Physfn != nil:
 		return nil
 	case strings.HasPrefix(d.Class, "03") && d.Vendor == "10de":
 		aperture := uint64(256)

@@ -42,6 +42,7 @@ type Fault struct {
 	Kind   Kind
 	Words  string   // what was done to the rig, for people
 	Checks []string // ids of the checks that must find it
+	Traces []string // ids of further checks that may see traces of it, as a consequence or by themselves
 	Probe  bool     // shows only while the all-reduce probe runs
 
 	shape  func(*machine) // before addresses are given out
@@ -96,7 +97,7 @@ func driverFaults() []Fault {
 			c.Dead, c.Lost = true, true
 			m.NCCL.Mode = "no-device"
 			short := strings.TrimSuffix(c.BDF, ".0")
-			m.SMIError, m.SMIExit = fmt.Sprintf("Unable to determine the device handle for GPU%d: %s: Unknown Error\n", c.Index, "0000"+c.BDF), 255
+			m.SMIError, m.SMIExit = fmt.Sprintf("Unable to determine the device handle for GPU%s: Unknown Error\n", strings.ToUpper(c.BDF)), 255
 			m.Log = append(m.Log, fmt.Sprintf("NVRM: Xid (PCI:%s): 79, pid='<unknown>', name=<unknown>, GPU has fallen off the bus.", short), fmt.Sprintf("NVRM: GPU %s: GPU has fallen off the bus.", c.BDF))
 		}},
 		{Kind: P2PLying, Words: "the driver claims P2P on cards that have none", Checks: []string{"topology.p2p"}, plant: func(m *machine) { m.P2P = "OK" }},
@@ -105,7 +106,7 @@ func driverFaults() []Fault {
 
 func linkFaults() []Fault {
 	return []Fault{
-		{Kind: Above4GOff, Words: "Above 4G Decoding is off: half of the cards got no address", Checks: []string{"firmware.above-4g"}, plant: func(m *machine) {
+		{Kind: Above4GOff, Words: "Above 4G Decoding is off: half of the cards got no address", Checks: []string{"firmware.above-4g"}, Traces: []string{"firmware.resizable-bar"}, plant: func(m *machine) {
 			m.Low4G = true
 			for _, c := range m.Cards {
 				c.BAR1MiB = 256

@@ -150,7 +150,7 @@ func dmesg(m *machine) string {
 		line("PCI host bridge to bus 0000:%02x", bus)
 		for _, w := range m.Windows {
 			if w.Bus == bus {
-				line("pci_bus 0000:%02x: root bus resource [mem %#010x-%#010x window]", bus, w.Start, w.End)
+				line("pci_bus 0000:%02x: root bus resource [mem 0x%08x-0x%08x window]", bus, w.Start, w.End)
 			}
 		}
 		for _, d := range m.Devs {
@@ -188,7 +188,7 @@ func logDevice(line func(string, ...any), d *device) {
 	}
 	line("pci %s: [%s:%s] type %s class 0x%s", d.BDF, d.Vendor, d.Device, kind, d.Class)
 	for _, b := range d.BARs {
-		words := map[uint64]string{flagMem32: "mem %#010x-%#010x", flagMem64Pref: "mem %#010x-%#010x 64bit pref", flagMem64: "mem %#010x-%#010x 64bit", flagIO: "io  %#06x-%#06x"}[b.Flags]
+		words := map[uint64]string{flagMem32: "mem 0x%08x-0x%08x", flagMem64Pref: "mem 0x%08x-0x%08x 64bit pref", flagMem64: "mem 0x%08x-0x%08x 64bit", flagIO: "io  0x%04x-0x%04x"}[b.Flags]
 		if words != "" && !b.Unset {
 			line("pci %s: reg 0x%02x: ["+words+"]", d.BDF, 0x10+4*b.Index, b.Start, b.Start+b.Size-1)
 		}

@@ -6,6 +6,8 @@ import (
 	"errors"
 	"io"
 	"os"
+	"reflect"
+	"regexp"
 	"strings"
 	"testing"
 	"time"
@@ -95,7 +97,11 @@ func TestCollectedFacts(t *testing.T) {
 		t.Run(name, func(t *testing.T) {
 			t.Parallel()
 			f := serve(t, c.spec)
-			h := facts.FromSnapshot(collected(t, client{fleet: f, rig: f.Rigs[0]}))
+			snap := collected(t, client{fleet: f, rig: f.Rigs[0]})
+			h := facts.FromSnapshot(snap)
+			if replayed := facts.FromSnapshot(saved(t, snap)); !reflect.DeepEqual(replayed, h) {
+				t.Error("the saved snapshot gives other facts than the live one")
+			}
 			if len(h.Cards) != c.spec.Cards {
 				t.Fatalf("%d cards, want %d", len(h.Cards), c.spec.Cards)
 			}
@@ -122,6 +128,27 @@ func TestCollectedFacts(t *testing.T) {
 		})
 	}
 }
+
+// saved is the snapshot as it comes back from an archive.
+func saved(t *testing.T, s *facts.Snapshot) *facts.Snapshot {
+	t.Helper()
+	var buf bytes.Buffer
+	if err := facts.Save(&buf, s); err != nil {
+		t.Fatal(err)
+	}
+	out, err := facts.Load(&buf)
+	if err != nil {
+		t.Fatal(err)
+	}
+	for path, raw := range out.Files {
+		if fullUUID.Match(raw) && path != "proc/sys/kernel/random/boot_id" {
+			t.Errorf("%s still holds a UUID", path)
+		}
+	}
+	return out
+}
+
+var fullUUID = regexp.MustCompile(`[0-9a-f]{8}-[0-9a-f]{4}-[0-9a-f]{4}-[0-9a-f]{4}-[0-9a-f]{12}`)
 
 // spec is a description with its defaults filled in.
 func (f *Fleet) spec(s Spec) Spec {

@@ -36,7 +36,7 @@ func smiGPUs(m *machine) []smiGPU {
 			host = min(host, d.MaxGen)
 		}
 		g := smiGPU{
-			card: c, Driver: m.Driver, Bus: strings.ToUpper(c.BDF[5:7]), BusLower: c.BDF[5:7], BusID: strings.ToUpper(c.BDF), MaxGen: min(c.Model.Gen, host), HostGen: host, GSP: m.Driver,
+			card: c, Driver: m.Driver, Bus: strings.ToUpper(c.BDF[5:7]), BusLower: c.BDF[5:7], BusID: strings.ToUpper(c.BDF[5:]), MaxGen: min(c.Model.Gen, host), HostGen: host, GSP: m.Driver,
 			Temp: 34 + i%4, Draw: 21.4 + float64(i%5)*1.37, FreeMiB: c.Model.MemoryMiB - c.Model.ReservedMiB - 2, BAR1FreeMiB: c.BAR1MiB - 1, SupportedClocks: clocks(c.Model), Serial: c.Serial,
 		}
 		g.TLimitLeft = 83 - g.Temp
