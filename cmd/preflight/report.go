@@ -3,7 +3,9 @@ package main
 import (
 	"errors"
 	"fmt"
+	"maps"
 	"path/filepath"
+	"slices"
 	"time"
 
 	"preflight/checks"
@@ -75,52 +77,42 @@ func failureOf(err error) *report.Failure {
 	return &report.Failure{Phase: "collect", Summary: err.Error()}
 }
 
-// fixes collects the remedies of a rig in the order of their causes; a fix also clears what its fault explains.
+// fixes collects the remedies of a rig's root causes, in the order of the findings. What a fault explains is mended
+// with it, so a consequence gets no fix of its own; it is listed among what the fix clears.
 func fixes(cat *remediation.Catalog, r fleet.Result) []report.Fix {
 	board := remediation.Board{Vendor: r.Host.Board.Vendor.Value, Name: r.Host.Board.Name.Value, BIOS: r.Host.BIOS.Version.Value}
-	var out []report.Fix
+	out := []report.Fix{}
 	at := map[string]int{}
-	for _, wantCause := range []bool{false, true} { // root causes first
-		for _, f := range r.Findings {
-			if f.Remedy == "" || (f.Cause != nil) != wantCause {
-				continue
-			}
-			if i, ok := at[f.Remedy]; ok {
-				out[i].Clears = append(out[i].Clears, f.ID)
-				continue
-			}
-			if f.Args == nil {
-				f.Args = map[string]string{}
-			}
-			f.Args["rig"] = r.Rig.Name
-			fix, ok := cat.For(f, board)
-			if !ok {
-				continue
-			}
+	for _, f := range r.Findings {
+		if f.Remedy == "" || f.Cause != nil {
+			continue
+		}
+		if i, ok := at[f.Remedy]; ok {
+			out[i].Clears = append(out[i].Clears, f.ID)
+			continue
+		}
+		filled := f
+		filled.Args = map[string]string{"rig": r.Rig.Name}
+		maps.Copy(filled.Args, f.Args)
+		if fix, ok := cat.For(filled, board); ok {
 			at[f.Remedy] = len(out)
 			out = append(out, reportFix(fix, len(out)+1, f.ID))
 		}
 	}
-	for _, f := range r.Findings {
-		if f.Cause == nil {
-			continue
-		}
-		for i := range out {
-			if out[i].Code != f.Remedy && contains(out[i].Clears, *f.Cause) && !contains(out[i].Clears, f.ID) {
-				out[i].Clears = append(out[i].Clears, f.ID)
+	for range r.Findings { // a chain of causes is as long as the list at most
+		grown := false
+		for _, f := range r.Findings {
+			for i := range out {
+				if f.Cause != nil && slices.Contains(out[i].Clears, *f.Cause) && !slices.Contains(out[i].Clears, f.ID) {
+					out[i].Clears, grown = append(out[i].Clears, f.ID), true
+				}
 			}
+		}
+		if !grown {
+			break
 		}
 	}
 	return out
-}
-
-func contains(list []string, s string) bool {
-	for _, x := range list {
-		if x == s {
-			return true
-		}
-	}
-	return false
 }
 
 func reportFix(fix remediation.Fix, number int, clears string) report.Fix {

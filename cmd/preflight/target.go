@@ -50,6 +50,7 @@ type target struct {
 	snapshots []*facts.Snapshot // one for each rig; nil unless source is "files"
 	notes     [][]string        // for each rig: what was not read
 	dialer    *dialer
+	catalog   *catalog.Catalog // with the rows that the inventory adds
 }
 
 func (t *target) close() {
@@ -61,11 +62,16 @@ func (t *target) close() {
 // resolve reads the inventory and finds the machines. Every mistake is told before any host is touched.
 func (t *targetFlags) resolve(env *environment, globs []string, profile string) (*target, error) {
 	var rigs []*inventory.Rig
+	cat, err := catalog.Load()
+	if err != nil {
+		return nil, failed(err)
+	}
 	if t.inventory != "" {
-		inv, err := t.load(env)
+		inv, err := t.load(env, cat)
 		if err != nil {
 			return nil, err
 		}
+		cat = cat.With(inv.Catalog)
 		if rigs, err = inv.Select(globs); err != nil {
 			return nil, usage("%w", err)
 		}
@@ -81,6 +87,15 @@ func (t *targetFlags) resolve(env *environment, globs []string, profile string) 
 	} else if profile != "" {
 		return nil, usage("--profile needs the inventory that declares it: -i rigs.hcl")
 	}
+	out, err := t.find(env, rigs)
+	if err == nil {
+		out.catalog = cat
+	}
+	return out, err
+}
+
+// find chooses between hosts, this machine and saved input.
+func (t *targetFlags) find(env *environment, rigs []*inventory.Rig) (*target, error) {
 	switch {
 	case t.local && len(t.from) > 0:
 		return nil, usage("--local and --from exclude each other")
@@ -98,7 +113,7 @@ func (t *targetFlags) resolve(env *environment, globs []string, profile string) 
 	return &target{flags: t, source: "ssh", rigs: rigs, dialer: d}, nil
 }
 
-func (t *targetFlags) load(env *environment) (*inventory.Inventory, error) {
+func (t *targetFlags) load(env *environment, cat *catalog.Catalog) (*inventory.Inventory, error) {
 	vars := map[string]string{}
 	for _, v := range t.vars {
 		k, val, ok := strings.Cut(v, "=")
@@ -106,10 +121,6 @@ func (t *targetFlags) load(env *environment) (*inventory.Inventory, error) {
 			return nil, usage("--var %s: it takes name=value", v)
 		}
 		vars[k] = val
-	}
-	cat, err := catalog.Load()
-	if err != nil {
-		return nil, failed(err)
 	}
 	inv, diags := inventory.Load(t.inventory, inventory.Options{
 		HostType: checks.HostType(), GPUSlugs: cat.Slugs(), CheckIDs: checks.IDs(), Vars: vars, Env: os.Environ(),
@@ -230,14 +241,14 @@ func (t *target) run(ctx context.Context, env *environment, o fleet.Options) []f
 	if t.source == "files" {
 		out := make([]fleet.Result, len(t.rigs))
 		for i, rig := range t.rigs {
-			out[i] = fleet.Judge(rig, t.snapshots[i], nil)
+			out[i] = fleet.Judge(rig, t.snapshots[i], nil, t.catalog)
 		}
 		return out
 	}
 	width, live := terminal(env.stderr)
 	show := progress.New(env.stderr, live && os.Getenv("TERM") != "dumb", width, len(t.rigs))
 	defer show.Close()
-	o.Events = show.Event
+	o.Events, o.Catalog = show.Event, t.catalog
 	open := func(ctx context.Context, rig *inventory.Rig) (fleet.Host, error) {
 		return t.dialer.Open(ctx, rig)
 	}

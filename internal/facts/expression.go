@@ -10,8 +10,21 @@ import (
 // Type is the type of a Host in expressions: the same paths as Tree, with plain values at the leaves.
 func Type() cty.Type { return typeOf(reflect.TypeOf(Host{})) }
 
-// Value is a Host in expressions; an absent fact is an unknown value of its type.
-func Value(h *Host) cty.Value { return valueOf(reflect.ValueOf(*h)) }
+// Value is a Host in expressions; an absent fact is an unknown value of its type. A list whose kind of fact was not
+// read is unknown too: an empty list would let "every card is …" hold with nothing seen.
+func Value(h *Host) cty.Value {
+	whole := valueOf(reflect.ValueOf(*h)).AsValueMap()
+	for name, unread := range map[string]bool{
+		"cards": len(h.Cards) == 0, "pci": len(h.PCI) == 0, "windows": len(h.Windows) == 0, "slots": h.Gaps[KindSMBIOS] != "",
+		"psus": h.Gaps[KindSMBIOS] != "", "disks": h.Gaps[KindDisks] != "", "topo": h.Gaps[KindTopo] != "", "p2p": h.Gaps[KindP2P] != "",
+		"load": len(h.Load) == 0, "nccl": len(h.NCCL) == 0,
+	} {
+		if unread {
+			whole[name] = cty.UnknownVal(whole[name].Type())
+		}
+	}
+	return cty.ObjectVal(whole)
+}
 
 var leafType = reflect.TypeOf((*leafer)(nil)).Elem()
 

@@ -33,6 +33,7 @@ type Options struct {
 	ProbeOpt probe.Options
 	Serials  bool
 	Tool     string
+	Catalog  *catalog.Catalog                                  // nil: the embedded one
 	Events   func(Event)                                       // progress; nil for none. Called from several goroutines
 	Save     func(rig *inventory.Rig, s *facts.Snapshot) error // keeps a snapshot; nil for none
 }
@@ -136,7 +137,7 @@ func one(ctx context.Context, rig *inventory.Rig, open Open, o Options) Result {
 		seen = facts.FromSnapshot(snap)
 	}
 	err = r.Err
-	r = Judge(rig, snap, seen)
+	r = Judge(rig, snap, seen, o.Catalog)
 	r.Err, r.Took = err, time.Since(start)
 	if o.Save != nil {
 		if err := o.Save(rig, snap); err != nil {
@@ -146,8 +147,12 @@ func one(ctx context.Context, rig *inventory.Rig, open Open, o Options) Result {
 	return r
 }
 
-// Judge decides one rig from its snapshot; host may be nil, then it is read from the snapshot.
-func Judge(rig *inventory.Rig, snap *facts.Snapshot, host *facts.Host) Result {
+// Judge decides one rig from its snapshot; host may be nil, then it is read from the snapshot, and so may the
+// catalogue, then it is the embedded one.
+func Judge(rig *inventory.Rig, snap *facts.Snapshot, host *facts.Host, cat *catalog.Catalog) Result {
+	if cat == nil {
+		cat = catalog.MustLoad()
+	}
 	if host == nil {
 		host = facts.FromSnapshot(snap)
 	}
@@ -161,7 +166,7 @@ func Judge(rig *inventory.Rig, snap *facts.Snapshot, host *facts.Host) Result {
 		}
 	}
 	r.Policy = checks.PolicyFor(profile, n)
-	r.Findings = checks.Run(rig, host, r.Policy, catalog.MustLoad())
+	r.Findings = checks.Run(rig, host, r.Policy, cat)
 	return r
 }
 

@@ -49,7 +49,7 @@ func sample() *Report {
 		},
 		Fixes: []Fix{{
 			Number: 1, Code: "firmware.resizable-bar/enable", Title: "Enable Re-Size BAR", Reboot: "yes", Verify: "preflight check --only firmware",
-			Steps: []Step{{Text: "Turn it on.", Menu: "Advanced > PCI Subsystem Settings > Re-Size BAR Support = Enabled"}, {Text: "Or let the driver do it.", Command: "echo options nvidia NVreg_EnableResizableBar=1"}},
+			Steps:  []Step{{Text: "Turn it on.", Menu: "Advanced > PCI Subsystem Settings > Re-Size BAR Support = Enabled"}, {Text: "Or let the driver do it.", Command: "echo options nvidia NVreg_EnableResizableBar=1"}},
 			Clears: []string{"firmware.resizable-bar@0000:01:00.0"},
 		}},
 	}

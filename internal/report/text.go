@@ -152,7 +152,7 @@ func shortCPU(s string) string {
 	s = strings.NewReplacer("(R)", "", "(TM)", "", " CPU", "", " Processor", "").Replace(s)
 	s, _, _ = strings.Cut(s, " @")
 	f := strings.Fields(s)
-	if len(f) > 1 && strings.HasSuffix(f[len(f)-1], "-Core") {
+	if len(f) > 1 && strings.Contains(f[len(f)-1], "-Core") {
 		f = f[:len(f)-1]
 	}
 	if len(f) > 1 && (f[0] == "AMD" || f[0] == "Intel") {

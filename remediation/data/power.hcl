@@ -16,18 +16,7 @@ remedy "power.psu/short" {
     text    = "Make the cap last."
     needs   = ["cap_watts"]
     command = <<-CMD
-      sudo tee /etc/systemd/system/nvidia-power-limit.service >/dev/null <<'UNIT'
-      [Unit]
-      Description=Power limit of the NVIDIA cards
-      After=nvidia-persistenced.service
-      [Service]
-      Type=oneshot
-      RemainAfterExit=yes
-      ExecStart=/usr/bin/nvidia-smi -pm 1
-      ExecStart=/usr/bin/nvidia-smi -pl {cap_watts}
-      [Install]
-      WantedBy=multi-user.target
-      UNIT
+      printf '%s\n' '[Unit]' 'Description=Power limit of the NVIDIA cards' 'After=nvidia-persistenced.service' '[Service]' 'Type=oneshot' 'RemainAfterExit=yes' 'ExecStart=/usr/bin/nvidia-smi -pm 1' 'ExecStart=/usr/bin/nvidia-smi -pl {cap_watts}' '[Install]' 'WantedBy=multi-user.target' | sudo tee /etc/systemd/system/nvidia-power-limit.service
       sudo systemctl daemon-reload && sudo systemctl enable --now nvidia-power-limit.service
     CMD
   }
@@ -47,18 +36,7 @@ remedy "power.psu/cap-not-permanent" {
   step {
     text    = "Install a unit that sets it at each start."
     command = <<-CMD
-      sudo tee /etc/systemd/system/nvidia-power-limit.service >/dev/null <<'UNIT'
-      [Unit]
-      Description=Power limit of the NVIDIA cards
-      After=nvidia-persistenced.service
-      [Service]
-      Type=oneshot
-      RemainAfterExit=yes
-      ExecStart=/usr/bin/nvidia-smi -pm 1
-      ExecStart=/usr/bin/nvidia-smi -pl {cap}
-      [Install]
-      WantedBy=multi-user.target
-      UNIT
+      printf '%s\n' '[Unit]' 'Description=Power limit of the NVIDIA cards' 'After=nvidia-persistenced.service' '[Service]' 'Type=oneshot' 'RemainAfterExit=yes' 'ExecStart=/usr/bin/nvidia-smi -pm 1' 'ExecStart=/usr/bin/nvidia-smi -pl {cap}' '[Install]' 'WantedBy=multi-user.target' | sudo tee /etc/systemd/system/nvidia-power-limit.service
       sudo systemctl daemon-reload && sudo systemctl enable --now nvidia-power-limit.service
     CMD
   }
