@@ -190,7 +190,7 @@ func TestStepsThatNeedAValue(t *testing.T) {
 	c := catalog(t)
 	with, _ := c.For(checks.Finding{Remedy: "power.psu/short", Args: map[string]string{"cap_watts": "341", "usable": "4000 W", "draw": "4200 W"}}, Board{})
 	without, _ := c.For(checks.Finding{Remedy: "power.psu/short", Args: map[string]string{"cap_watts": ""}}, Board{})
-	if len(with.Steps) != len(without.Steps)+2 || with.Steps[0].Command != "sudo nvidia-smi -pl 341" || !strings.Contains(with.Steps[1].Command, "nvidia-smi -pl 341\n") {
+	if len(with.Steps) != len(without.Steps)+2 || with.Steps[0].Command != "sudo nvidia-smi -pl 341" || !strings.Contains(with.Steps[1].Command, "nvidia-smi -pl 341'") {
 		t.Errorf("with %+v\nwithout %+v", with.Steps, without.Steps)
 	}
 }
