@@ -6,6 +6,7 @@ import (
 	"io"
 	"os"
 	"os/exec"
+	"strings"
 	"syscall"
 	"time"
 
@@ -61,9 +62,6 @@ func Collect(ctx context.Context, r Runner, req Request) (*facts.Snapshot, error
 	}
 	result := <-done
 	if err != nil {
-		if result.err != nil {
-			return nil, result.err // the reason behind
-		}
 		return nil, err
 	}
 	finishManifest(&snap.Manifest, result.access, result.err, context.Cause(ctx), time.Since(start))
@@ -90,7 +88,9 @@ func finishManifest(m *facts.Manifest, access Access, err, cause error, took tim
 	if cause != nil {
 		err = cause
 	}
-	m.Cut += ": " + err.Error()
+	if why := err.Error(); !strings.Contains(m.Cut, why) {
+		m.Cut += ": " + why
+	}
 }
 
 // Local reads the machine that preflight itself runs on, through the same script.

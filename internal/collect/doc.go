@@ -2,8 +2,9 @@
 // writes, and the way from that stream to [facts.Snapshot].
 //
 // The script needs a POSIX shell and everyday utilities, changes nothing and leaves nothing behind. One run is one
-// round trip. It has been measured on a tree of 300 PCI devices: see TestCost, which holds it under one second of
-// CPU and 80 processes.
+// round trip. On a tree of 305 PCI devices (4107 files) it was measured at 0.3 to 0.5 s of CPU and 73 processes,
+// with dash and with busybox, on a busy two-core virtual machine; TestCost prints the figures and holds them under
+// one second and 80.
 //
 // The stream is a sequence of frames. A frame is
 //
