@@ -15,7 +15,7 @@ var consequences = []consequence{
 	{effect: "gpu.count", effectCode: "gpu.count/missing-card", cause: "firmware.above-4g", causeCode: "firmware.above-4g/off"},
 	{effect: "driver.loaded", effectCode: "driver.loaded/unbound", cause: "firmware.above-4g", causeCode: "firmware.above-4g/unassigned", sameCard: true},
 	{effect: "pcie.width", effectCode: "pcie.width/off-bus", cause: "driver.loaded", causeCode: "driver.loaded/card-lost", sameCard: true},
-	{effect: "firmware.resizable-bar", cause: "firmware.above-4g", causeCode: "firmware.above-4g/off"},
+	{effect: "firmware.resizable-bar", cause: "firmware.above-4g"},
 	{effect: "pcie.width", effectCode: "pcie.width/slot-limit", cause: "cpu.lanes"},
 	{effect: "nccl.all-reduce", cause: "driver.loaded"},
 	{effect: "nccl.all-reduce", effectCode: "nccl.all-reduce/ranks", cause: "gpu.count"},

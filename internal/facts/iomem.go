@@ -23,7 +23,7 @@ func readIOMem(b *builder) {
 	real := false
 	for _, line := range strings.Split(string(raw), "\n") {
 		m := iomemLine.FindStringSubmatch(strings.TrimRight(line, "\r "))
-		if !strings.HasPrefix(line, "00000000-00000000") && strings.Contains(line, " : ") {
+		if !strings.HasPrefix(strings.TrimLeft(line, " "), "00000000-00000000") && strings.Contains(line, " : ") {
 			real = true
 		}
 		if m == nil || strings.HasPrefix(line, " ") {

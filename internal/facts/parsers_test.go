@@ -87,7 +87,7 @@ func dimm(size uint16, big uint32) []byte {
 
 func TestSMBIOS(t *testing.T) {
 	psu := make([]byte, 0x12)
-	psu[8-4] = 1
+	psu[6-4] = 1
 	binary.LittleEndian.PutUint16(psu[0x0c-4:], 2000)
 	binary.LittleEndian.PutUint16(psu[0x0e-4:], 2)
 	slot := make([]byte, 0x11-4)

@@ -221,5 +221,5 @@ func addPSU(b *builder, r structure, src string) {
 		return
 	}
 	ch, _ := r.word(0x0e)
-	b.host.PSUs = append(b.host.PSUs, PSU{Name: r.text(8), Watts: int(w), Present: ch&2 != 0, Source: src})
+	b.host.PSUs = append(b.host.PSUs, PSU{Name: firstNonEmpty(r.text(6), r.text(0x0a)), Watts: int(w), Present: ch&2 != 0, Source: src})
 }
