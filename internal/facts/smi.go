@@ -167,7 +167,7 @@ func parseSMI(raw []byte) (*smiLog, error) {
 	if !bytes.Contains(raw, []byte("</nvidia_smi_log>")) {
 		return nil, fmt.Errorf("it ends before </nvidia_smi_log>: the output was cut")
 	}
-	dec := xml.NewDecoder(bytes.NewReader(raw[start:]))
+	dec := xml.NewDecoder(bytes.NewReader(dropClocks(raw[start:])))
 	dec.Strict = false
 	dec.CharsetReader = func(_ string, r io.Reader) (io.Reader, error) { return r, nil }
 	log := &smiLog{}
@@ -175,6 +175,23 @@ func parseSMI(raw []byte) (*smiLog, error) {
 		return nil, err
 	}
 	return log, nil
+}
+
+// dropClocks cuts the lists of supported clocks: most of the bytes, and nothing that is judged.
+func dropClocks(raw []byte) []byte {
+	const from, to = "<supported_clocks>", "</supported_clocks>"
+	var out []byte
+	for {
+		i := bytes.Index(raw, []byte(from))
+		if i < 0 {
+			return append(out, raw...)
+		}
+		j := bytes.Index(raw[i:], []byte(to))
+		if j < 0 {
+			return append(out, raw...)
+		}
+		out, raw = append(out, raw[:i]...), raw[i+j+len(to):]
+	}
 }
 
 func (b *builder) applySMI(log *smiLog) {

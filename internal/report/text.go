@@ -32,7 +32,10 @@ var marks = map[checks.Verdict]struct {
 
 // WriteText writes the view for people: the answer first, then how to mend it.
 func WriteText(w io.Writer, r *Report, o TextOptions) error {
-	t := &textWriter{o: o}
+	t := &textWriter{o: o, room: 60}
+	for _, g := range r.Rigs { // piped, the verdicts stand below each other
+		t.room = max(t.room, visible(headlineOf(g)))
+	}
 	for i, g := range r.Rigs {
 		if i > 0 && !o.Quiet {
 			t.line("")
@@ -47,8 +50,9 @@ func WriteText(w io.Writer, r *Report, o TextOptions) error {
 }
 
 type textWriter struct {
-	b strings.Builder
-	o TextOptions
+	b    strings.Builder
+	o    TextOptions
+	room int // columns of the headline before the verdict, where the width is not limited
 }
 
 func (t *textWriter) line(format string, args ...any) {
@@ -73,12 +77,15 @@ func pad(s string, n int) string {
 	return s
 }
 
+// headlineOf is who and what.
+func headlineOf(g Rig) string {
+	return strings.TrimRight(Safe(g.Name)+"  "+describe(g), " ")
+}
+
 // headline is who, what, and the answer at the right edge.
 func (t *textWriter) headline(g Rig) {
-	left := t.paint(text.Colors{text.Bold}, Safe(g.Name))
-	if d := describe(g); d != "" {
-		left += "  " + d
-	}
+	name := Safe(g.Name)
+	left := t.paint(text.Colors{text.Bold}, name) + strings.TrimPrefix(headlineOf(g), name)
 	verdict := strings.ToUpper(string(g.Verdict))
 	right := t.paint(append(text.Colors{text.Bold}, marks[g.Verdict].color...), verdict)
 	if n := faults(g); n > 0 {
@@ -86,7 +93,7 @@ func (t *textWriter) headline(g Rig) {
 	} else if g.Error != nil {
 		right += "  not reached"
 	}
-	room := 60
+	room := t.room
 	if t.o.Width > 0 {
 		room = t.o.Width - visible(right) - 2
 	}
