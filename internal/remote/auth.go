@@ -14,236 +14,228 @@ import (
 	"golang.org/x/crypto/ssh/agent"
 )
 
-// secrets asks a person, one question at a time, each only once in a run.
-type secrets struct {
-	prompt Prompt
+// attempt is one authentication: what was offered, and why a key could not sign, for the error.
+type attempt struct {
+	d     *Dialer
+	t     settings
+	clock *clock
+
+	offered []string
+	refused error // a key that the server wanted could not sign
+
 	mu     sync.Mutex
-	known  map[string]string
+	agent  net.Conn
+	closed bool
 }
 
-var errNoPrompt = errors.New("nobody can be asked here")
-
-// ask returns an answer given before, else asks. Forget drops one that proved wrong.
-func (s *secrets) ask(question string, echo bool) (string, error) {
-	s.mu.Lock()
-	defer s.mu.Unlock()
-	if v, ok := s.known[question]; ok {
-		return v, nil
-	}
-	if s.prompt == nil {
-		return "", errNoPrompt
-	}
-	v, err := s.prompt(question, echo)
-	if err != nil {
-		return "", err
-	}
-	if s.known == nil {
-		s.known = map[string]string{}
-	}
-	s.known[question] = v
-	return v, nil
-}
-
-func (s *secrets) forget(question, wrong string) {
-	s.mu.Lock()
-	defer s.mu.Unlock()
-	if s.known[question] == wrong {
-		delete(s.known, question)
+// close ends the connection to the agent. It may be called while the agent is being waited for.
+func (a *attempt) close() {
+	a.mu.Lock()
+	defer a.mu.Unlock()
+	a.closed = true
+	if a.agent != nil {
+		_ = a.agent.Close()
 	}
 }
 
-// keyring keeps decrypted key files for the run.
-type keyring struct {
-	mu   sync.Mutex
-	open map[string]ssh.Signer
-}
-
-// auth gives the methods for one host: named keys (through the agent where it holds them), certificates, the rest of
-// the agent, then what a person types. Tried names what was offered, for the error.
-func (d *Dialer) auth(t settings, p *pauser) (methods []ssh.AuthMethod, tried func() []string, done func()) {
-	var offered []string
-	held, closeAgent := d.agentSigners(t)
-	methods = append(methods, ssh.PublicKeysCallback(func() ([]ssh.Signer, error) {
-		var out []ssh.Signer
-		out, offered = d.signers(t, held, p)
-		return out, nil
-	}))
-	if d.o.Prompt != nil {
-		methods = append(methods, ssh.KeyboardInteractive(func(_, instruction string, questions []string, echos []bool) ([]string, error) {
-			defer p.pause()()
-			offered = append(offered, "keyboard-interactive")
-			answers := make([]string, len(questions))
-			for i, q := range questions {
-				a, err := d.o.promptLocked(&d.secret, fmt.Sprintf("%s@%s %s%s", t.user, t.host, instruction, q), echos[i])
-				if err != nil {
-					return nil, err
-				}
-				answers[i] = a
-			}
-			return answers, nil
-		}), ssh.RetryableAuthMethod(ssh.PasswordCallback(func() (string, error) {
-			defer p.pause()()
-			offered = append(offered, "password")
-			return d.o.promptLocked(&d.secret, fmt.Sprintf("password of %s@%s: ", t.user, t.host), false)
-		}), 3))
+// methods are public keys, then what a person types when there is one to ask.
+func (a *attempt) methods() []ssh.AuthMethod {
+	var out []ssh.AuthMethod
+	if !a.t.without["publickey"] {
+		out = append(out, ssh.PublicKeysCallback(func() ([]ssh.Signer, error) { return a.signers(a.held()), nil }))
 	}
-	return methods, func() []string { return offered }, closeAgent
+	if a.d.o.Prompt == nil {
+		return out
+	}
+	if !a.t.without["keyboard-interactive"] {
+		out = append(out, ssh.RetryableAuthMethod(ssh.KeyboardInteractive(a.answer), passphraseTries))
+	}
+	if !a.t.without["password"] {
+		out = append(out, ssh.RetryableAuthMethod(ssh.PasswordCallback(a.password), passphraseTries))
+	}
+	return out
 }
 
-// promptLocked asks without keeping the answer: a wrong password must not be sent again.
-func (o Options) promptLocked(s *secrets, question string, echo bool) (string, error) {
-	s.mu.Lock()
-	defer s.mu.Unlock()
-	return o.Prompt(question, echo)
+// answer asks what the server wants to know. Its text is made harmless for a terminal.
+func (a *attempt) answer(_, instruction string, questions []string, echos []bool) ([]string, error) {
+	defer a.clock.pause()()
+	answers := make([]string, len(questions))
+	for i, q := range questions {
+		a.note("keyboard-interactive")
+		text, err := a.d.secret.each(fmt.Sprintf("%s@%s %s ", a.t.user, a.t.host, plain(instruction+" "+q)), echos[i])
+		if err != nil {
+			return nil, err
+		}
+		answers[i] = text
+	}
+	return answers, nil
 }
 
-// agentSigners are the keys that the agent holds.
-func (d *Dialer) agentSigners(t settings) ([]ssh.Signer, func()) {
-	socket := t.identityAgent
+func (a *attempt) password() (string, error) {
+	defer a.clock.pause()()
+	a.note("password")
+	return a.d.secret.each(fmt.Sprintf("password of %s@%s: ", a.t.user, a.t.host), false)
+}
+
+func (a *attempt) note(what string) {
+	for _, o := range a.offered {
+		if o == what {
+			return
+		}
+	}
+	a.offered = append(a.offered, what)
+}
+
+// held are the keys in the agent.
+func (a *attempt) held() []ssh.Signer {
+	socket := a.t.identityAgent
 	switch socket {
 	case "none":
-		return nil, func() {}
-	case "", "ssh_auth_sock":
-		socket = pick(d.o.AgentSocket, d.o.getenv("SSH_AUTH_SOCK"))
+		return nil
+	case "", "SSH_AUTH_SOCK":
+		socket = pick(a.d.o.AgentSocket, a.d.o.getenv("SSH_AUTH_SOCK"))
 	}
 	if socket == "" {
-		return nil, func() {}
+		return nil
 	}
 	conn, err := net.Dial("unix", socket)
 	if err != nil {
-		d.warnOnce("the SSH agent at " + socket + " does not answer: " + err.Error())
-		return nil, func() {}
+		a.d.warnOnce("the SSH agent at " + socket + " does not answer: " + err.Error())
+		return nil
 	}
+	a.mu.Lock()
+	a.agent = conn
+	if a.closed {
+		_ = conn.Close()
+	}
+	a.mu.Unlock()
 	signers, err := agent.NewClient(conn).Signers()
 	if err != nil {
-		d.warnOnce("the SSH agent at " + socket + " gives no keys: " + err.Error())
+		a.d.warnOnce("the SSH agent at " + socket + " gives no keys: " + err.Error())
 	}
-	return signers, func() { _ = conn.Close() }
+	return signers
 }
 
-// signers orders what is offered: named keys first, then the agent's others unless IdentitiesOnly.
-func (d *Dialer) signers(t settings, held []ssh.Signer, p *pauser) (out []ssh.Signer, offered []string) {
+// signers orders what is offered. Named key files come first, each with its certificates; then the agent's keys, unless
+// IdentitiesOnly. Default key files come after the agent, as nobody chose them.
+func (a *attempt) signers(held []ssh.Signer) []ssh.Signer {
+	var out, files []ssh.Signer
 	used := map[string]bool{}
 	add := func(s ssh.Signer, what string) {
-		blob := string(s.PublicKey().Marshal())
-		if !used[blob] {
+		if blob := string(s.PublicKey().Marshal()); !used[blob] {
 			used[blob] = true
-			out, offered = append(out, s), append(offered, what)
+			out = append(out, s)
+			a.note(what)
 		}
 	}
-	var named []ssh.Signer
-	for _, path := range t.identityFiles {
-		if path == "none" {
-			continue
-		}
-		s, err := d.keyFile(t, path, held, p)
-		switch {
-		case err == nil:
-			named = append(named, s)
-			for _, cert := range d.certificates(t, path, s) {
-				add(cert, path+"-cert.pub")
+	addFiles := func() {
+		for i, s := range files {
+			for _, cert := range a.certificates(a.t.identityFiles[i]+"-cert.pub", s) {
+				add(cert, "a certificate of "+a.t.identityFiles[i])
 			}
-			add(s, path)
-		case errors.Is(err, os.ErrNotExist) && !t.named:
-		default:
-			d.warnOnce(fmt.Sprintf("key %s: %v", path, err))
+			if s != nil {
+				add(s, a.t.identityFiles[i])
+			}
 		}
+	}
+	for _, path := range a.t.identityFiles {
+		files = append(files, a.keyFile(path, held))
+	}
+	if a.t.named {
+		addFiles()
 	}
 	for _, s := range held {
-		if !t.identitiesOnly || sameKey(named, s) {
-			add(s, "agent key "+ssh.FingerprintSHA256(s.PublicKey()))
+		if a.t.identitiesOnly && !sameKey(files, s) {
+			continue
 		}
+		for _, cert := range a.certificates("", s) {
+			add(cert, "a certificate of an agent key")
+		}
+		add(s, "agent key "+ssh.FingerprintSHA256(s.PublicKey()))
 	}
-	return out, offered
+	addFiles()
+	return out
 }
 
 func sameKey(list []ssh.Signer, s ssh.Signer) bool {
 	for _, l := range list {
-		if bytes.Equal(l.PublicKey().Marshal(), s.PublicKey().Marshal()) {
+		if l != nil && bytes.Equal(l.PublicKey().Marshal(), s.PublicKey().Marshal()) {
 			return true
 		}
 	}
 	return false
 }
 
-// keyFile gives the signer of a key file. A key that the agent holds is signed by the agent, so that no passphrase is
-// asked; an encrypted one asks only when the server wants its signature.
-func (d *Dialer) keyFile(t settings, path string, held []ssh.Signer, p *pauser) (ssh.Signer, error) {
-	pub := publicHalf(path)
-	for _, s := range held {
-		if pub != nil && bytes.Equal(s.PublicKey().Marshal(), pub.Marshal()) {
-			return s, nil
+// keyFile gives the signer of a key file, nil when there is none to offer. A key that the agent holds is signed by the
+// agent, so that no passphrase is asked; an encrypted one asks only when the server wants its signature.
+func (a *attempt) keyFile(path string, held []ssh.Signer) ssh.Signer {
+	if path == "none" {
+		return nil
+	}
+	inAgent := func(pub ssh.PublicKey) ssh.Signer {
+		for _, s := range held {
+			if pub != nil && bytes.Equal(s.PublicKey().Marshal(), pub.Marshal()) {
+				return s
+			}
 		}
+		return nil
+	}
+	pub := publicHalf(path)
+	if s := inAgent(pub); s != nil {
+		return s
 	}
 	raw, err := os.ReadFile(path)
 	if err != nil {
-		return nil, err
+		if a.t.named || !errors.Is(err, os.ErrNotExist) {
+			a.d.warnOnce(fmt.Sprintf("key %s: %v", path, err))
+		}
+		return nil
 	}
 	s, err := ssh.ParsePrivateKey(raw)
 	var locked *ssh.PassphraseMissingError
-	if !errors.As(err, &locked) {
-		return s, err
-	}
-	if locked.PublicKey != nil {
+	switch {
+	case err == nil:
+		return s
+	case !errors.As(err, &locked):
+		a.d.warnOnce(fmt.Sprintf("key %s: %v", path, err))
+		return nil
+	case locked.PublicKey != nil:
 		pub = locked.PublicKey
 	}
-	if pub == nil { // an old PEM file without its .pub: it must be opened to know what it is
-		return d.unlock(path, raw, p)
+	if s := inAgent(pub); s != nil {
+		return s
 	}
-	for _, s := range held {
-		if bytes.Equal(s.PublicKey().Marshal(), pub.Marshal()) {
-			return s, nil
-		}
+	if a.d.o.Prompt == nil {
+		a.note(path + " (not used: it is encrypted, and nobody can be asked)")
+		return nil
 	}
-	return &lockedKey{pub: pub, open: func() (ssh.Signer, error) { return d.unlock(path, raw, p) }}, nil
-}
-
-// publicHalf reads PATH.pub, or PATH itself when it is a public key (whose private half is in the agent).
-func publicHalf(path string) ssh.PublicKey {
-	for _, p := range []string{path + ".pub", path} {
-		if raw, err := os.ReadFile(p); err == nil {
-			if k, _, _, _, err := ssh.ParseAuthorizedKey(raw); err == nil {
-				return k
-			}
-		}
-	}
-	return nil
-}
-
-// unlock decrypts a key file, asking for its passphrase once in a run and at most three times.
-func (d *Dialer) unlock(path string, raw []byte, p *pauser) (ssh.Signer, error) {
-	d.keys.mu.Lock()
-	defer d.keys.mu.Unlock()
-	if s, ok := d.keys.open[path]; ok {
-		return s, nil
-	}
-	defer p.pause()()
-	question := "passphrase of " + path + ": "
-	var err error
-	for range 3 {
-		var phrase string
-		if phrase, err = d.secret.ask(question, false); err != nil {
-			return nil, fmt.Errorf("it is encrypted, and its passphrase is not known: %w", err)
-		}
-		var s ssh.Signer
-		if s, err = ssh.ParsePrivateKeyWithPassphrase(raw, []byte(phrase)); err == nil {
-			if d.keys.open == nil {
-				d.keys.open = map[string]ssh.Signer{}
-			}
-			d.keys.open[path] = s
-			return s, nil
-		}
-		d.secret.forget(question, phrase)
-	}
-	return nil, fmt.Errorf("wrong passphrase: %w", err)
-}
-
-// certificates are PATH-cert.pub and the named ones, for this key.
-func (d *Dialer) certificates(t settings, path string, s ssh.Signer) []ssh.Signer {
-	var out []ssh.Signer
-	for _, file := range append([]string{path + "-cert.pub"}, t.certificates...) {
-		raw, err := os.ReadFile(file)
+	open := func() (ssh.Signer, error) {
+		defer a.clock.pause()() // before waiting for a person who is busy with another rig's question
+		s, err := a.d.keys.unlock(path, raw, &a.d.secret)
 		if err != nil {
+			a.refused = err
+		}
+		return s, err
+	}
+	if pub == nil { // an old PEM file without its .pub: only opening it tells which key it is
+		s, _ := open()
+		return s
+	}
+	return &lockedKey{pub: pub, open: open}
+}
+
+// certificates are those in a file and the named ones that are for this key.
+func (a *attempt) certificates(file string, s ssh.Signer) []ssh.Signer {
+	if s == nil {
+		return nil
+	}
+	var out []ssh.Signer
+	for _, path := range append([]string{file}, a.t.certificates...) {
+		raw, err := os.ReadFile(path)
+		if err != nil {
+			if path != file {
+				a.d.warnOnce(fmt.Sprintf("certificate %s: %v", path, err))
+			}
 			continue
 		}
 		k, _, _, _, err := ssh.ParseAuthorizedKey(raw)

@@ -1,10 +1,13 @@
 package remote
 
 import (
+	"crypto/sha1" //nolint:gosec // not for security: a file name that OpenSSH defines so
+	"encoding/hex"
 	"fmt"
 	"net"
 	"os"
 	"path/filepath"
+	"slices"
 	"strconv"
 	"strings"
 	"time"
@@ -27,6 +30,7 @@ type settings struct {
 	hostKeyAlias            string
 	strict                  string // "strict" or "accept-new"
 	timeout                 time.Duration
+	without                 map[string]bool // authentication methods that ssh_config switches off
 }
 
 func (t settings) hostPort() string { return net.JoinHostPort(t.host, t.port) }
@@ -42,30 +46,16 @@ func (d *Dialer) settle(address string, inv inventory.SSH) (settings, error) {
 	if err != nil {
 		return t, err
 	}
-	one := func(key string) string { v, _ := cfg.Get(alias, key); return v }
-	all := func(key string) []string { v, _ := cfg.GetAll(alias, key); return v }
-	t.host = pick(strings.ReplaceAll(one("HostName"), "%h", alias), alias)
+	one := func(key string) string { return unquote(first(cfg[strings.ToLower(key)])) }
+	t.host = pick(t.tokens(one("HostName"), d), alias)
 	t.port = pick(port, portText(inv.Port), one("Port"), "22")
 	t.user = pick(inv.User, one("User"), d.o.LocalUser)
-	expand := func(list []string) []string { return d.expandPaths(t, list) }
-	t.identityFiles, t.named = expand(inv.IdentityFiles), true
-	if len(t.identityFiles) == 0 {
-		t.identityFiles = expand(all("IdentityFile"))
-	}
-	if len(t.identityFiles) == 0 {
-		t.named = false
-		for _, k := range defaultKeys {
-			t.identityFiles = append(t.identityFiles, filepath.Join(d.o.Home, ".ssh", k))
-		}
-	}
-	t.certificates = expand(all("CertificateFile"))
-	t.identityAgent = first(expand(fields(one("IdentityAgent"))))
-	t.identitiesOnly = strings.EqualFold(one("IdentitiesOnly"), "yes")
+	t.hostKeyAlias = one("HostKeyAlias")
 	t.proxyJump = pick(inv.JumpHost, one("ProxyJump"))
 	if inv.JumpHost == "" {
 		t.proxyCommand = one("ProxyCommand")
 	}
-	t.hostKeyAlias = one("HostKeyAlias")
+	d.settleKeys(&t, inv, cfg)
 	t.knownHosts = d.knownHostFiles(t, inv, one)
 	t.strict = d.strictness(inv, one("StrictHostKeyChecking"))
 	if inv.ConnectTimeout > 0 {
@@ -76,8 +66,43 @@ func (d *Dialer) settle(address string, inv inventory.SSH) (settings, error) {
 	return t, nil
 }
 
+// settleKeys finds what authenticates the user.
+func (d *Dialer) settleKeys(t *settings, inv inventory.SSH, cfg map[string][]string) {
+	one := func(key string) string { return unquote(first(cfg[strings.ToLower(key)])) }
+	all := func(key string) (out []string) {
+		for _, v := range cfg[strings.ToLower(key)] {
+			if v = unquote(v); !slices.Contains(out, v) {
+				out = append(out, v)
+			}
+		}
+		return out
+	}
+	t.identityFiles, t.named = d.expandPaths(*t, inv.IdentityFiles), true
+	if len(t.identityFiles) == 0 {
+		t.identityFiles = d.expandPaths(*t, all("IdentityFile"))
+	}
+	if len(t.identityFiles) == 0 {
+		t.named = false
+		for _, k := range defaultKeys {
+			t.identityFiles = append(t.identityFiles, filepath.Join(d.o.Home, ".ssh", k))
+		}
+	}
+	t.certificates = d.expandPaths(*t, all("CertificateFile"))
+	if socket := one("IdentityAgent"); socket != "" {
+		t.identityAgent = first(d.expandPaths(*t, []string{socket}))
+	}
+	no := func(key string) bool { return strings.EqualFold(one(key), "no") }
+	t.identitiesOnly = strings.EqualFold(one("IdentitiesOnly"), "yes")
+	batch := strings.EqualFold(one("BatchMode"), "yes")
+	t.without = map[string]bool{
+		"publickey":            no("PubkeyAuthentication"),
+		"password":             batch || no("PasswordAuthentication"),
+		"keyboard-interactive": batch || no("KbdInteractiveAuthentication") || no("ChallengeResponseAuthentication"),
+	}
+}
+
 func (d *Dialer) knownHostFiles(t settings, inv inventory.SSH, one func(string) string) []string {
-	user := d.expandPaths(t, fields(one("UserKnownHostsFile")))
+	user := d.expandPaths(t, splitQuoted(one("UserKnownHostsFile")))
 	switch {
 	case inv.KnownHostsFile != "":
 		user = d.expandPaths(t, []string{inv.KnownHostsFile})
@@ -86,11 +111,11 @@ func (d *Dialer) knownHostFiles(t settings, inv inventory.SSH, one func(string) 
 	case len(user) == 0:
 		user = []string{filepath.Join(d.o.Home, ".ssh/known_hosts"), filepath.Join(d.o.Home, ".ssh/known_hosts2")}
 	}
-	global := d.expandPaths(t, fields(one("GlobalKnownHostsFile")))
+	global := d.expandPaths(t, splitQuoted(one("GlobalKnownHostsFile")))
 	if len(global) == 0 {
 		global = []string{"/etc/ssh/ssh_known_hosts", "/etc/ssh/ssh_known_hosts2"}
 	}
-	return append(user, global...)
+	return slices.DeleteFunc(append(user, global...), func(f string) bool { return f == "none" })
 }
 
 // strictness: the inventory wins over the command line, and that over ssh_config, where "no" and "off" are taken as
@@ -109,7 +134,7 @@ func (d *Dialer) strictness(inv inventory.SSH, config string) string {
 	return "strict"
 }
 
-// splitAddress takes "host", "host:port", "[v6]:port", "v6", each with an optional "user@" before it left alone.
+// splitAddress takes "host", "host:port", "[v6]:port", "v6".
 func splitAddress(a string) (host, port string) {
 	if h, p, err := net.SplitHostPort(a); err == nil {
 		return h, p
@@ -117,30 +142,45 @@ func splitAddress(a string) (host, port string) {
 	return strings.Trim(a, "[]"), ""
 }
 
-// expandPaths resolves ~ and the tokens of ssh_config(5) in file names.
+// expandPaths resolves ~, ${VAR} and the tokens of ssh_config(5) in file names.
 func (d *Dialer) expandPaths(t settings, list []string) []string {
 	var out []string
 	for _, p := range list {
-		if strings.EqualFold(p, "none") || p == "SSH_AUTH_SOCK" {
-			out = append(out, strings.ToLower(p))
+		switch {
+		case strings.EqualFold(p, "none"):
+			out = append(out, "none")
 			continue
-		}
-		if strings.HasPrefix(p, "~/") {
+		case strings.HasPrefix(p, "~/"):
 			p = filepath.Join(d.o.Home, p[2:])
 		}
-		out = append(out, os.Expand(t.tokens(p, d), func(name string) string {
-			return d.o.getenv(name)
-		}))
+		out = append(out, os.Expand(t.tokens(p, d), d.o.getenv))
 	}
 	return out
 }
 
-// tokens fills %h (host), %n (as given), %p, %r (remote user), %u (local user), %d (home) and %%.
+// tokens fills those of ssh_config(5): %h (host), %n (as given), %p, %r (remote user), %u (local user), %d (home),
+// %i (local uid), %k (host key alias), %l and %L (local host name), %j (jump hosts), %C (hash of the connection) and %%.
 func (t settings) tokens(s string, d *Dialer) string {
-	return strings.NewReplacer("%%", "%", "%h", t.host, "%n", t.alias, "%p", t.port, "%r", t.user, "%u", d.o.LocalUser, "%d", d.o.Home).Replace(s)
+	if !strings.Contains(s, "%") {
+		return s
+	}
+	host := pick(t.host, t.alias)
+	local, _ := os.Hostname()
+	short, _, _ := strings.Cut(local, ".")
+	sum := sha1.Sum([]byte(local + host + t.port + t.user + t.proxyJump)) // OpenSSH's own definition of %C
+	return strings.NewReplacer(
+		"%%", "%", "%h", host, "%n", t.alias, "%p", t.port, "%r", t.user, "%u", d.o.LocalUser, "%d", d.o.Home,
+		"%i", strconv.Itoa(os.Getuid()), "%k", pick(t.hostKeyAlias, t.alias), "%l", local, "%L", short, "%j", t.proxyJump, "%C", hex.EncodeToString(sum[:]),
+	).Replace(s)
 }
 
-func fields(s string) []string { return strings.Fields(strings.ReplaceAll(s, `"`, "")) }
+// unquote drops the quotes around a value of one word.
+func unquote(s string) string {
+	if len(s) >= 2 && s[0] == '"' && s[len(s)-1] == '"' && !strings.Contains(s[1:len(s)-1], `"`) {
+		return s[1 : len(s)-1]
+	}
+	return s
+}
 
 func pick(ss ...string) string {
 	for _, s := range ss {
@@ -165,17 +205,24 @@ func portText(p int) string {
 	return strconv.Itoa(p)
 }
 
-// readConfig gives the lines of ssh_config that apply to a host, as one block.
-func (d *Dialer) readConfig(alias, user string) (*ssh_config.Config, error) {
+// readConfig gives the values of ssh_config that apply to a host, by lower-case keyword, in order.
+func (d *Dialer) readConfig(alias, user string) (map[string][]string, error) {
 	f := &flattener{d: d, alias: alias, host: alias, user: pick(user, d.o.LocalUser), userGiven: user != ""}
-	for _, path := range d.o.ConfigFiles {
-		if err := f.file(path, 0, true); err != nil {
-			return nil, &Error{Phase: PhaseResolve, Summary: err.Error(), Err: err, Advice: []string{"correct the file"}}
+	for pass := 0; pass == 0 || pass == 1 && f.wantFinal; pass++ {
+		f.final = pass == 1
+		for _, path := range d.o.ConfigFiles {
+			if err := f.file(path, 0, path == systemConfig); err != nil {
+				return nil, &Error{Phase: PhaseResolve, Summary: err.Error(), Err: err, Advice: []string{"correct the file"}}
+			}
 		}
 	}
 	cfg, err := ssh_config.DecodeBytes([]byte("Host *\n" + strings.Join(f.lines, "\n") + "\n"))
 	if err != nil {
 		return nil, &Error{Phase: PhaseResolve, Summary: fmt.Sprintf("ssh_config: %v", err), Err: err}
 	}
-	return cfg, nil
+	values := map[string][]string{}
+	for key := range honoured {
+		values[key], _ = cfg.GetAll(alias, key)
+	}
+	return values, nil
 }

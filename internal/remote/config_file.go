@@ -23,27 +23,33 @@ type flattener struct {
 	user      string
 	userGiven bool
 	hostSet   bool
+	proxySet  bool // ProxyJump or ProxyCommand: whichever comes first
+	final     bool // the second pass, for Match final
+	wantFinal bool
 	lines     []string
 }
+
+// systemConfig is read after the user's own file; what distributions put there by default is no choice of the user.
+const systemConfig = "/etc/ssh/ssh_config"
 
 const (
 	includeDepth = 16
 	execDeadline = 10 * time.Second
 )
 
-// file reads one file. An active of false means that the enclosing block does not apply, so nothing in it does.
-func (f *flattener) file(path string, depth int, active bool) error {
+// file reads one file. All of it is for hosts that its includer's block applies to.
+func (f *flattener) file(path string, depth int, system bool) error {
 	if depth > includeDepth {
 		return fmt.Errorf("%s: Include is nested more than %d deep", path, includeDepth)
 	}
-	raw, err := os.ReadFile(path)
+	raw, err := f.d.readFile(path)
 	if errors.Is(err, fs.ErrNotExist) {
 		return nil
 	}
 	if err != nil {
 		return err
 	}
-	outer := active
+	active := true
 	for n, line := range strings.Split(string(raw), "\n") {
 		key, value := keyword(line)
 		switch key {
@@ -51,17 +57,15 @@ func (f *flattener) file(path string, depth int, active bool) error {
 			continue
 		case "host":
 			active, err = f.hostBlock(value)
-			active = active && outer
 		case "match":
-			active = outer
-			if outer {
-				active, err = f.match(value)
-			}
+			active, err = f.match(value)
 		case "include":
-			err = f.include(path, value, depth, active)
+			if active {
+				err = f.include(value, depth, system)
+			}
 		default:
 			if active {
-				f.keep(key, value, line)
+				f.keep(key, value, system)
 			}
 		}
 		if err != nil {
@@ -69,6 +73,18 @@ func (f *flattener) file(path string, depth int, active bool) error {
 		}
 	}
 	return nil
+}
+
+// readFile reads a file once in a run, as it is needed for each host.
+func (d *Dialer) readFile(path string) ([]byte, error) {
+	if raw, ok := d.files.Load(path); ok {
+		return raw.([]byte), nil
+	}
+	raw, err := os.ReadFile(path)
+	if err == nil {
+		d.files.Store(path, raw)
+	}
+	return raw, err
 }
 
 // keyword splits a line into its lower-case keyword and the rest; "=" may stand between them.
@@ -81,11 +97,17 @@ func keyword(line string) (key, value string) {
 	if i < 0 {
 		return strings.ToLower(line), ""
 	}
-	return strings.ToLower(line[:i]), strings.TrimLeft(line[i:], " \t=")
+	value = strings.TrimLeft(line[i:], " \t")
+	value = strings.TrimLeft(strings.TrimPrefix(value, "="), " \t")
+	return strings.ToLower(line[:i]), value
 }
 
 func (f *flattener) hostBlock(patterns string) (bool, error) {
-	return matches(strings.Fields(strings.ReplaceAll(patterns, `"`, "")), f.alias)
+	name := f.alias
+	if f.final {
+		name = f.host
+	}
+	return matches(splitQuoted(patterns), name)
 }
 
 // matches applies a pattern list as ssh_config(5) has it: one negated hit excludes, else any hit includes.
@@ -105,7 +127,7 @@ func matches(patterns []string, s string) (bool, error) {
 func (f *flattener) match(line string) (bool, error) {
 	words := splitQuoted(line)
 	if len(words) == 0 {
-		return false, errors.New("Match needs at least one criterion") //nolint:staticcheck // the keyword's own spelling
+		return false, errors.New("a Match line needs at least one criterion")
 	}
 	for i := 0; i < len(words); i++ {
 		name, negate := strings.ToLower(words[i]), false
@@ -116,12 +138,16 @@ func (f *flattener) match(line string) (bool, error) {
 		switch name {
 		case "all":
 			ok = true
-		case "canonical", "final":
-			ok = false // host names are not canonicalised here, so there is no second pass
+		case "canonical": // host names are not canonicalised here
+		case "final":
+			f.wantFinal, ok = true, f.final
+		case "localnetwork", "tagged", "version", "sessiontype", "command":
+			f.d.warnOnce("ssh_config: Match " + name + " is not honoured, its block is left out")
+			return false, nil
 		default:
 			i++
 			if i >= len(words) {
-				return false, fmt.Errorf("Match %s needs a value", name)
+				return false, fmt.Errorf("`Match %s` needs a value", name)
 			}
 			var err error
 			if ok, err = f.criterion(name, words[i]); err != nil {
@@ -140,38 +166,36 @@ func (f *flattener) criterion(name, value string) (bool, error) {
 	if s, ok := subject[name]; ok {
 		return matches(strings.Split(value, ","), s)
 	}
-	switch name {
-	case "exec":
+	if name == "exec" {
 		ctx, cancel := context.WithTimeout(context.Background(), execDeadline)
 		defer cancel()
 		t := settings{alias: f.alias, host: f.host, user: f.user, port: "22"}
 		cmd := exec.CommandContext(ctx, "/bin/sh", "-c", t.tokens(value, f.d))
 		cmd.WaitDelay = time.Second
 		return cmd.Run() == nil, nil
-	case "localnetwork", "tagged", "version", "sessiontype", "command":
-		f.d.warnOnce("ssh_config: Match " + name + " is not honoured, its block is left out")
-		return false, nil
 	}
-	return false, fmt.Errorf("Match %s is not a criterion that ssh_config(5) knows", name)
+	return false, fmt.Errorf("`Match %s` is not a criterion that ssh_config(5) knows", name)
 }
 
-func (f *flattener) include(from, value string, depth int, active bool) error {
-	if !active {
-		return nil
+// include reads further files; a relative name lies in ~/.ssh, or in /etc/ssh for the system's file.
+func (f *flattener) include(value string, depth int, system bool) error {
+	base := filepath.Join(f.d.o.Home, ".ssh")
+	if system {
+		base = filepath.Dir(systemConfig)
 	}
-	for _, p := range strings.Fields(strings.ReplaceAll(value, `"`, "")) {
+	for _, p := range splitQuoted(value) {
 		switch {
 		case strings.HasPrefix(p, "~/"):
 			p = filepath.Join(f.d.o.Home, p[2:])
 		case !filepath.IsAbs(p):
-			p = filepath.Join(filepath.Dir(from), p)
+			p = filepath.Join(base, p)
 		}
 		files, err := filepath.Glob(p)
 		if err != nil {
 			return err
 		}
 		for _, file := range files {
-			if err := f.file(file, depth+1, true); err != nil {
+			if err := f.file(file, depth+1, system); err != nil {
 				return err
 			}
 		}
@@ -180,23 +204,28 @@ func (f *flattener) include(from, value string, depth int, active bool) error {
 }
 
 // keep notes a line that applies, and what later Match lines are compared with: the first value of a keyword wins.
-func (f *flattener) keep(key, value, line string) {
+func (f *flattener) keep(key, value string, system bool) {
 	switch key {
 	case "hostname":
 		if !f.hostSet {
-			f.host, f.hostSet = strings.ReplaceAll(strings.Trim(value, `"`), "%h", f.alias), true
+			f.host, f.hostSet = strings.ReplaceAll(unquote(value), "%h", f.alias), true
 		}
 	case "user":
 		if !f.userGiven {
-			f.user, f.userGiven = strings.Trim(value, `"`), true
+			f.user, f.userGiven = unquote(value), true
 		}
-	default:
-		if !honoured[key] && !harmless[key] {
-			f.d.warnOnce("ssh_config: " + strings.Fields(line)[0] + " is not honoured by preflight")
+	case "proxyjump", "proxycommand":
+		if f.proxySet {
+			return
 		}
+		f.proxySet = true
 	}
-	if honoured[key] {
-		f.lines = append(f.lines, "  "+strings.TrimSpace(line))
+	switch {
+	case honoured[key]:
+		f.lines = append(f.lines, "  "+key+" "+value)
+	case harmless[key], system && shipped[key], strings.EqualFold(value, "no"), strings.EqualFold(value, "none"):
+	default:
+		f.d.warnOnce("ssh_config: " + pick(spelled[key], key) + " is not honoured by preflight")
 	}
 }
 
@@ -236,15 +265,26 @@ func set(words string) map[string]bool {
 var (
 	// honoured keywords change how a host is reached here, as they do in OpenSSH.
 	honoured = set(`hostname hostkeyalias user port identityfile identityagent identitiesonly certificatefile proxyjump proxycommand
-		userknownhostsfile globalknownhostsfile stricthostkeychecking connecttimeout`)
+		userknownhostsfile globalknownhostsfile stricthostkeychecking connecttimeout batchmode passwordauthentication pubkeyauthentication
+		kbdinteractiveauthentication challengeresponseauthentication`)
 	// harmless keywords are about interactive use, multiplexing or looks: leaving them out changes nothing that matters.
-	harmless = set(`addkeystoagent addressfamily batchmode checkhostip clearallforwardings compression connectionattempts controlmaster
+	harmless = set(`addkeystoagent addressfamily checkhostip clearallforwardings compression connectionattempts controlmaster
 		controlpath controlpersist dynamicforward enableescapecommandline escapechar exitonforwardfailure fingerprinthash forkafterauthentication
-		forwardagent forwardx11 forwardx11timeout forwardx11trusted gatewayports hashknownhosts ignoreunknown ipqos kbdinteractiveauthentication
-		challengeresponseauthentication localcommand localforward loglevel logverbose nohostauthenticationforlocalhost numberofpasswordprompts
-		obscurekeystroketiming passwordauthentication permitlocalcommand permitremoteopen preferredauthentications pubkeyauthentication rekeylimit
+		forwardagent forwardx11 forwardx11timeout forwardx11trusted gatewayports hashknownhosts ignoreunknown ipqos
+		localcommand localforward loglevel logverbose nohostauthenticationforlocalhost numberofpasswordprompts
+		obscurekeystroketiming permitlocalcommand permitremoteopen preferredauthentications rekeylimit
 		remotecommand remoteforward requesttty requiredrsasize sendenv serveralivecountmax serveraliveinterval sessiontype setenv stdinnull
 		streamlocalbindmask streamlocalbindunlink syslogfacility tcpkeepalive updatehostkeys usekeychain verifyhostkeydns visualhostkey
-		xauthlocation tag canonicaldomains canonicalizefallbacklocal canonicalizehostname canonicalizemaxdots canonicalizepermittedcnames
-		hostkeyalgorithms kexalgorithms ciphers macs pubkeyacceptedalgorithms pubkeyacceptedkeytypes casignaturealgorithms hostbasedauthentication`)
+		xauthlocation tag`)
+	// shipped keywords stand in the system's file of common distributions; there they are nobody's choice.
+	shipped = set(`gssapiauthentication gssapidelegatecredentials gssapikeyexchange gssapikexalgorithms hostkeyalgorithms kexalgorithms ciphers macs
+		pubkeyacceptedalgorithms pubkeyacceptedkeytypes casignaturealgorithms hostbasedauthentication`)
+	// spelled gives the usual spelling of keywords that people look for when they are named.
+	spelled = map[string]string{
+		"gssapiauthentication": "GSSAPIAuthentication", "pkcs11provider": "PKCS11Provider", "securitykeyprovider": "SecurityKeyProvider",
+		"hostkeyalgorithms": "HostKeyAlgorithms", "kexalgorithms": "KexAlgorithms", "ciphers": "Ciphers", "macs": "MACs",
+		"canonicalizehostname": "CanonicalizeHostname", "bindaddress": "BindAddress", "bindinterface": "BindInterface",
+		"knownhostscommand": "KnownHostsCommand", "proxyusefdpass": "ProxyUseFdpass", "revokedhostkeys": "RevokedHostKeys",
+		"pubkeyacceptedalgorithms": "PubkeyAcceptedAlgorithms", "hostbasedauthentication": "HostbasedAuthentication",
+	}
 )

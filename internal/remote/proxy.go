@@ -13,6 +13,7 @@ type proxyConn struct {
 	io.Reader
 	io.WriteCloser
 	cmd  *exec.Cmd
+	errs *bounded
 	addr proxyAddr
 	once sync.Once
 }
@@ -33,12 +34,19 @@ func startProxy(command string, t settings) (net.Conn, error) {
 	if err != nil {
 		return nil, err
 	}
+	errs := &bounded{limit: 4 << 10}
+	cmd.Stderr = errs
+	cmd.WaitDelay = abandon
 	if err := cmd.Start(); err != nil {
 		return nil, err
 	}
-	return &proxyConn{Reader: out, WriteCloser: in, cmd: cmd, addr: proxyAddr(t.hostPort())}, nil
+	return &proxyConn{Reader: out, WriteCloser: in, cmd: cmd, errs: errs, addr: proxyAddr(t.hostPort())}, nil
 }
 
+// said is the last line of the command's standard error.
+func (p *proxyConn) said() string { return p.errs.last() }
+
+// Close ends the command.
 func (p *proxyConn) Close() error {
 	p.once.Do(func() {
 		_ = p.WriteCloser.Close()

@@ -192,20 +192,20 @@ func TestHostKeys(t *testing.T) {
 		text   string
 	}{
 		"known": {func(_ *testing.T, s *server) string {
-			return knownhosts.Line([]string{knownhosts.Normalize(s.addr)}, s.key.PublicKey())
+			return knownhosts.Line([]string{knownhosts.Normalize(s.address)}, s.key.PublicKey())
 		}, false, "", ""},
 		"hashed": {func(_ *testing.T, s *server) string {
-			return xknownhosts.HashHostname(knownhosts.Normalize(s.addr)) + " " + string(ssh.MarshalAuthorizedKey(s.key.PublicKey()))
+			return xknownhosts.HashHostname(knownhosts.Normalize(s.address)) + " " + string(ssh.MarshalAuthorizedKey(s.key.PublicKey()))
 		}, false, "", ""},
 		"unknown":             {func(*testing.T, *server) string { return "" }, false, PhaseHostKey, "is not known"},
 		"unknown, accept-new": {func(*testing.T, *server) string { return "" }, true, "", ""},
 		"changed": {func(t *testing.T, s *server) string {
 			_, k := newKey(t)
-			return knownhosts.Line([]string{knownhosts.Normalize(s.addr)}, k.PublicKey())
+			return knownhosts.Line([]string{knownhosts.Normalize(s.address)}, k.PublicKey())
 		}, false, PhaseHostKey, "ssh-keygen -R"},
 		"changed, accept-new never helps": {func(t *testing.T, s *server) string {
 			_, k := newKey(t)
-			return knownhosts.Line([]string{knownhosts.Normalize(s.addr)}, k.PublicKey())
+			return knownhosts.Line([]string{knownhosts.Normalize(s.address)}, k.PublicKey())
 		}, true, PhaseHostKey, "has changed"},
 		"revoked": {func(_ *testing.T, s *server) string {
 			return "@revoked * " + string(ssh.MarshalAuthorizedKey(s.key.PublicKey()))
@@ -279,7 +279,7 @@ func TestJumpHostsShareOneConnection(t *testing.T) {
 	defer d.Close()
 	for _, s := range []*server{rigA, rigB} {
 		rig := rigAt(s)
-		rig.SSH.JumpHost = one.addr + "," + two.addr
+		rig.SSH.JumpHost = one.addr() + "," + two.addr()
 		h, err := d.Dial(t.Context(), rig)
 		if err != nil {
 			t.Fatal(err)
@@ -318,7 +318,7 @@ func TestProxyCommand(t *testing.T) {
 	c := newClient(t)
 	s := serve(t, c.pub)
 	knows(t, c.known(), s)
-	host, port, _ := net.SplitHostPort(s.addr)
+	host, port, _ := net.SplitHostPort(s.addr())
 	c.config(t, fmt.Sprintf("Host box\n  HostName %s\n  Port %s\n  ProxyCommand /bin/bash -c 'exec 3<>/dev/tcp/%%h/%%p; cat <&3 & cat >&3'\n", host, port))
 	h, err := c.dial(t, &inventory.Rig{Name: "node-a", Address: "box"})
 	if err != nil {

@@ -25,7 +25,7 @@ import (
 // server is an SSH server on loopback with switches for everything that can go wrong.
 type server struct {
 	t         *testing.T
-	addr      string
+	address   string
 	key       ssh.Signer
 	config    *ssh.ServerConfig
 	conns     atomic.Int32
@@ -36,6 +36,7 @@ type server struct {
 	preamble  string
 	deaf      bool // answers no global request (keepalive)
 	listener  net.Listener
+	started   sync.Once
 	open      sync.Map
 	passwords atomic.Int32
 }
@@ -94,23 +95,31 @@ func serve(t *testing.T, allowed ...ssh.PublicKey) *server {
 	if err != nil {
 		t.Fatal(err)
 	}
-	s.listener, s.addr = l, l.Addr().String()
+	s.listener, s.address = l, l.Addr().String()
 	t.Cleanup(func() {
 		_ = l.Close()
 		s.open.Range(func(c, _ any) bool { _ = c.(net.Conn).Close(); return true })
 	})
-	go func() {
-		for {
-			c, err := l.Accept()
-			if err != nil {
-				return
-			}
-			s.open.Store(c, true)
-			s.conns.Add(1)
-			go s.handle(c)
-		}
-	}()
 	return s
+}
+
+// addr is where the server listens. It serves from the first time that somebody wants to know, so that a test may set
+// switches before that.
+func (s *server) addr() string {
+	s.started.Do(func() { go s.accept() })
+	return s.address
+}
+
+func (s *server) accept() {
+	for {
+		c, err := s.listener.Accept()
+		if err != nil {
+			return
+		}
+		s.open.Store(c, true)
+		s.conns.Add(1)
+		go s.handle(c)
+	}
 }
 
 func (s *server) handle(c net.Conn) {
@@ -231,7 +240,7 @@ func knows(t *testing.T, path string, servers ...*server) {
 	t.Helper()
 	text := ""
 	for _, s := range servers {
-		text += knownhosts.Line([]string{knownhosts.Normalize(s.addr)}, s.key.PublicKey()) + "\n"
+		text += knownhosts.Line([]string{knownhosts.Normalize(s.address)}, s.key.PublicKey()) + "\n"
 	}
 	write(t, path, text)
 }
@@ -277,4 +286,4 @@ func (c *client) dial(t *testing.T, rig *inventory.Rig) (*Host, error) {
 	return h, err
 }
 
-func rigAt(s *server) *inventory.Rig { return &inventory.Rig{Name: "node-a", Address: s.addr} }
+func rigAt(s *server) *inventory.Rig { return &inventory.Rig{Name: "node-a", Address: s.addr()} }

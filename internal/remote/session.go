@@ -48,71 +48,117 @@ type Access struct {
 }
 
 // Run runs a script with /bin/sh, as root where the login or sudo allow it, and copies its standard output. It takes
-// one session. When ctx ends, or stdout refuses to take more, the session is closed and not waited for.
+// one session. When ctx ends, or stdout refuses to take more, the session is closed and not waited for; nothing is
+// written to stdout after Run has returned.
 func (h *Host) Run(ctx context.Context, script []byte, stdout io.Writer) (Access, error) {
-	s, err := h.client.NewSession()
-	if err != nil {
-		return Access{}, h.fail(PhaseSession, "the host opens no session: "+err.Error(), err)
-	}
-	defer func() { _ = s.Close() }()
-	in, err := s.StdinPipe()
-	if err != nil {
-		return Access{}, h.fail(PhaseSession, err.Error(), err)
-	}
-	out, err := s.StdoutPipe()
-	if err != nil {
-		return Access{}, h.fail(PhaseSession, err.Error(), err)
-	}
-	notes := &bounded{limit: stderrLimit}
-	s.Stderr = notes
-	if err := s.Start(command); err != nil {
-		return Access{}, h.fail(PhaseSession, "the host runs no command: "+err.Error(), err)
-	}
-	r := &run{h: h, nonce: newNonce(), in: in, out: bufio.NewReaderSize(out, 32<<10), stdout: stdout}
-	go func() { _, _ = in.Write(fillBootstrap(script, r.nonce, h.d.o.AskBecome && h.d.o.Prompt != nil)) }()
+	r := &run{h: h, nonce: newNonce(), stdout: &gate{w: stdout}, notes: &bounded{limit: stderrLimit}}
 	done := make(chan error, 1)
-	go func() { done <- r.copy() }()
+	go func() { done <- r.whole(script) }()
+	var err error
 	select {
 	case err = <-done:
 	case <-ctx.Done():
-		_ = s.Close()
+		err = context.Cause(ctx)
+		go r.drop() // a connection that is stuck would hold it up
 		select {
 		case <-done:
 		case <-time.After(abandon):
 		}
-		return r.result(), context.Cause(ctx)
 	}
+	r.stdout.shut()
+	return r.result(), err
+}
+
+// whole is one session from start to end.
+func (r *run) whole(script []byte) error {
+	s, err := r.h.client.NewSession()
 	if err != nil {
-		return r.result(), err
+		return r.h.fail(PhaseSession, "the host opens no session: "+err.Error(), err)
 	}
-	return r.result(), h.ended(s, notes, r.begun)
+	defer func() { _ = s.Close() }()
+	if !r.hold(s) {
+		return context.Canceled // nobody waits any more
+	}
+	if r.in, err = s.StdinPipe(); err != nil {
+		return r.h.fail(PhaseSession, err.Error(), err)
+	}
+	out, err := s.StdoutPipe()
+	if err != nil {
+		return r.h.fail(PhaseSession, err.Error(), err)
+	}
+	r.out = bufio.NewReaderSize(out, 32<<10)
+	s.Stderr = r.notes
+	if err := s.Start(command); err != nil {
+		return r.h.fail(PhaseSession, "the host runs no command: "+err.Error(), err)
+	}
+	o := r.h.d.o
+	go func() { _, _ = r.in.Write(fillBootstrap(script, r.nonce, o.AskBecome && o.Prompt != nil)) }()
+	if err := r.copy(); err != nil {
+		r.drop()
+		return err
+	}
+	return r.ended(s)
+}
+
+// hold keeps the session for drop; it is false when drop came first.
+func (r *run) hold(s *ssh.Session) bool {
+	r.mu.Lock()
+	defer r.mu.Unlock()
+	r.session = s
+	return !r.dropped
+}
+
+// drop ends the session: the shell is told to end, and its pipes close under whatever does not.
+func (r *run) drop() {
+	r.mu.Lock()
+	s := r.session
+	r.dropped = true
+	r.mu.Unlock()
+	if s != nil {
+		_ = s.Signal(ssh.SIGTERM)
+		_ = s.Close()
+	}
 }
 
 // ended waits for the exit status; a host that does not give one is not waited for.
-func (h *Host) ended(s *ssh.Session, notes *bounded, begun bool) error {
+func (r *run) ended(s *ssh.Session) error {
 	status := make(chan error, 1)
 	go func() { status <- s.Wait() }()
 	var err error
 	select {
 	case err = <-status:
-	case <-time.After(abandon):
-		return nil
+	case <-time.After(abandon): // something on the host holds the channel open
 	}
+	r.mu.Lock()
+	begun := r.begun
+	r.mu.Unlock()
 	var exit *ssh.ExitError
 	var missing *ssh.ExitMissingError
 	switch {
-	case err == nil, errors.As(err, &exit) && begun:
-		return nil // the script's own affair: its output says how it went
-	case errors.As(err, &exit):
-		return h.fail(PhaseCommand, fmt.Sprintf("the login shell ended with %d before the script began%s", exit.ExitStatus(), notes.last()), err, "does `ssh HOST 'exec /bin/sh -s' </dev/null` work?")
+	case errors.As(err, &missing) && begun:
+		return r.h.fail(PhaseCommand, "the connection was cut while the script ran", err)
 	case errors.As(err, &missing):
-		return h.fail(PhaseCommand, "the connection was cut while the script ran", err)
+		return r.h.fail(PhaseCommand, "the connection was cut before the script began", err)
+	case begun && (err == nil || errors.As(err, &exit)):
+		return nil // the script's own affair: its output says how it went
+	case begun:
+		return r.h.fail(PhaseCommand, err.Error(), err)
 	}
-	return h.fail(PhaseCommand, err.Error(), err)
+	how := "without a status"
+	if errors.As(err, &exit) {
+		how = fmt.Sprintf("with %d", exit.ExitStatus())
+	} else if err == nil {
+		how = "with 0"
+	}
+	summary := "the login shell ended " + how + " before the script began"
+	if said := pick(r.notes.last(), r.banner); said != "" {
+		summary += ": " + said
+	}
+	return r.h.fail(PhaseCommand, summary, err, "does `ssh HOST 'exec /bin/sh -s' </dev/null` work? is it a restricted account?")
 }
 
 func (h *Host) fail(p Phase, summary string, err error, advice ...string) error {
-	return &Error{Rig: h.rig, Phase: p, Summary: summary, Advice: advice, Err: err}
+	return &Error{Rig: h.rig, Phase: p, Summary: plain(summary), Advice: advice, Err: err}
 }
 
 // run is one script on its way.
@@ -121,11 +167,15 @@ type run struct {
 	nonce  string
 	in     io.WriteCloser
 	out    *bufio.Reader
-	stdout io.Writer
+	stdout *gate
+	notes  *bounded // standard error
+	banner string   // the last line that the login printed before the script began
 
-	mu     sync.Mutex
-	access Access
-	begun  bool
+	mu      sync.Mutex
+	session *ssh.Session
+	dropped bool
+	access  Access
+	begun   bool
 }
 
 func (r *run) result() Access {
@@ -156,6 +206,9 @@ func (r *run) copy() error {
 			}
 			continue
 		}
+		if text := strings.TrimSpace(string(line)); text != "" {
+			r.banner = text
+		}
 		switch {
 		case errors.Is(err, bufio.ErrBufferFull):
 		case errors.Is(err, io.EOF):
@@ -173,7 +226,7 @@ func (r *run) copy() error {
 func (r *run) begin(value string) error {
 	root, why, _ := strings.Cut(value, " ")
 	r.mu.Lock()
-	r.access, r.begun = Access{Root: root, Why: why}, true
+	r.access, r.begun = Access{Root: root, Why: plain(why)}, true
 	r.mu.Unlock()
 	_ = r.in.Close()
 	_, err := io.Copy(r.stdout, r.out)
@@ -183,7 +236,7 @@ func (r *run) begin(value string) error {
 // password sends what sudo asks for, down the script's standard input.
 func (r *run) password() error {
 	question := "sudo password (all rigs): "
-	pw, err := r.h.d.secret.ask(question, false)
+	pw, err := r.h.d.secret.once(question, false)
 	if err != nil {
 		pw = ""
 	}
@@ -209,31 +262,4 @@ func newNonce() string {
 	var b [12]byte
 	_, _ = rand.Read(b[:]) // never fails (Go 1.24)
 	return "preflight-" + hex.EncodeToString(b[:])
-}
-
-// bounded keeps the first bytes of a stream.
-type bounded struct {
-	mu    sync.Mutex
-	buf   bytes.Buffer
-	limit int
-}
-
-func (b *bounded) Write(p []byte) (int, error) {
-	b.mu.Lock()
-	defer b.mu.Unlock()
-	if room := b.limit - b.buf.Len(); room > 0 {
-		b.buf.Write(p[:min(room, len(p))])
-	}
-	return len(p), nil
-}
-
-// last is the last line that was written, for a message.
-func (b *bounded) last() string {
-	b.mu.Lock()
-	defer b.mu.Unlock()
-	lines := strings.Split(strings.TrimSpace(b.buf.String()), "\n")
-	if s := strings.TrimSpace(lines[len(lines)-1]); s != "" {
-		return ": " + s
-	}
-	return ""
 }
