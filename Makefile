@@ -12,8 +12,8 @@ CASES     ?= ../shared/cases
 build: ## bin/preflight, static
 	CGO_ENABLED=0 $(GO) build -trimpath -ldflags '$(LDFLAGS)' -o bin/preflight ./cmd/preflight
 
-demo: build ## simulated rigs on loopback over real SSH, checked and reported
-	./bin/preflight demo
+demo: build ## simulated rigs on loopback over real SSH, checked and reported; check ends with 3: the planted faults are found
+	@./bin/preflight demo; code=$$?; [ $$code = 3 ] || { echo "the demo ended with $$code, not with 3 (faults found)"; exit 1; }
 
 test: ## everything that needs nothing but Go and a C compiler; what is skipped says why
 	$(GO) test ./...

@@ -174,11 +174,11 @@ func hostFaults() []Fault {
 		}},
 		{Kind: SmallDisk, Words: "there is one disk of 500 GB", Checks: []string{"storage.capacity"}, shape: func(m *machine) { m.DisksGB = []int{500} }},
 		{Kind: PSUShort, Words: "the declared supplies are too small", Checks: []string{"power.psu"}, finish: func(m *machine) {
-			m.DeclaredW = m.draw() * 105 / 100 / (m.PSUs - m.Spare)
+			m.DeclaredW = m.draw() * 105 / 100 / (m.PSUs - m.Spare) / 50 * 50 // supplies are sold in round watts
 		}},
 		{Kind: PSUCapped, Words: "the supplies suffice only thanks to a power cap that is lost at a reboot", Checks: []string{"power.psu"}, plant: func(m *machine) {
 			full := m.draw()
-			m.DeclaredW = full * 110 / 100 / (m.PSUs - m.Spare)
+			m.DeclaredW = full * 110 / 100 / (m.PSUs - m.Spare) / 50 * 50
 			for _, c := range m.Cards {
 				c.LimitW = 300
 			}
