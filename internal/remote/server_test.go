@@ -13,6 +13,7 @@ import (
 	"path/filepath"
 	"sync"
 	"sync/atomic"
+	"syscall"
 	"testing"
 	"time"
 
@@ -31,6 +32,7 @@ type server struct {
 	conns     atomic.Int32
 	shell     []string // what runs the script
 	env       []string
+	nobody    bool // the login is not root, whoever runs the tests
 	mute      bool // accepts, says nothing
 	cut       int  // bytes of output after which the connection is cut
 	preamble  string
@@ -195,6 +197,10 @@ func (s *server) run(conn *ssh.ServerConn, c ssh.Channel, command string) {
 	_, _ = io.WriteString(c, s.preamble)
 	cmd := exec.Command(s.shell[0], append(append([]string{}, s.shell[1:]...), "-c", command)...)
 	cmd.Env = append(os.Environ(), s.env...)
+	if s.nobody && os.Geteuid() == 0 {
+		cmd.SysProcAttr = &syscall.SysProcAttr{Credential: &syscall.Credential{Uid: 65534, Gid: 65534}}
+		cmd.Dir = "/"
+	}
 	in, err := cmd.StdinPipe()
 	if err != nil {
 		return
