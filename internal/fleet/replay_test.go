@@ -1,0 +1,95 @@
+package fleet
+
+import (
+	"bytes"
+	"context"
+	"io"
+	"testing"
+	"time"
+
+	"github.com/google/go-cmp/cmp"
+
+	"preflight/internal/collect"
+	"preflight/internal/facts"
+	"preflight/internal/probe"
+	"preflight/internal/remote"
+	"preflight/internal/rigsim"
+	"preflight/inventory"
+)
+
+// overSSH reaches simulated rigs as the program does.
+type overSSH struct{ *remote.Host }
+
+func (h overSSH) Run(ctx context.Context, script []byte, stdout io.Writer) (collect.Access, error) {
+	a, err := h.Host.Run(ctx, script, stdout)
+	return collect.Access{Root: a.Root, Why: a.Why}, err
+}
+
+// TestReplayGivesTheSameFindings runs rigs live over SSH, saves what was read, and judges the archives again.
+func TestReplayGivesTheSameFindings(t *testing.T) {
+	four, user := rigsim.Healthy("four", 4), rigsim.Healthy("user", 2)
+	four.Faults = []rigsim.Kind{rigsim.NarrowSlot, rigsim.NCCLWrong}
+	user.User = true
+	rigs, err := rigsim.Serve(t.Context(), t.TempDir(), rigsim.Healthy("two", 2), four, user)
+	if err != nil {
+		t.Fatal(err)
+	}
+	defer rigs.Close()
+	inv, diags := inventory.Load(rigs.InventoryPath, inventory.Options{})
+	if diags.HasErrors() {
+		t.Fatal(diags)
+	}
+	d := remote.New(remote.Options{Home: t.TempDir(), ConfigFiles: []string{}})
+	defer d.Close()
+	open := func(ctx context.Context, rig *inventory.Rig) (Host, error) {
+		h, err := d.Dial(ctx, rig)
+		if err != nil {
+			return nil, err
+		}
+		return overSSH{h}, nil
+	}
+	archives := map[string]*bytes.Buffer{}
+	for _, r := range inv.Rigs {
+		archives[r.Name] = &bytes.Buffer{}
+	}
+	results := Run(t.Context(), inv.Rigs, open, Options{
+		Probe: true, ProbeOpt: probe.Options{Limit: 20 * time.Second}, Tool: "test",
+		Save: func(rig *inventory.Rig, s *facts.Snapshot) error { return facts.Save(archives[rig.Name], s) },
+	})
+	for _, live := range results {
+		if live.Err != nil {
+			t.Errorf("%s: %v", live.Rig.Name, live.Err)
+			continue
+		}
+		snap, err := facts.Load(archives[live.Rig.Name])
+		if err != nil {
+			t.Fatal(err)
+		}
+		again := Judge(live.Rig, snap, nil, nil)
+		if diff := cmp.Diff(live.Findings, again.Findings); diff != "" {
+			t.Errorf("%s: the archive is judged differently:\n%s", live.Rig.Name, diff)
+		}
+		if len(live.Host.NCCL) == 0 || len(live.Host.Load) == 0 {
+			t.Errorf("%s: the probe left nothing: %+v", live.Rig.Name, live.Host.Gaps)
+		}
+	}
+}
+
+// TestADeadRigDoesNotStopTheOthers and an interrupted run keeps what it has.
+func TestADeadRigDoesNotStopTheOthers(t *testing.T) {
+	rigs := []*inventory.Rig{{Name: "dead"}, {Name: "late"}}
+	open := func(ctx context.Context, rig *inventory.Rig) (Host, error) {
+		if rig.Name == "dead" {
+			return nil, &remote.Error{Rig: rig.Name, Phase: remote.PhaseConnect, Summary: "refused"}
+		}
+		<-ctx.Done()
+		return nil, ctx.Err()
+	}
+	ctx, cancel := context.WithTimeout(t.Context(), 200*time.Millisecond)
+	defer cancel()
+	for _, r := range Run(ctx, rigs, open, Options{Parallel: 2}) {
+		if r.Err == nil || r.Host != nil || !r.Judged().Unreachable {
+			t.Errorf("%s: %+v", r.Rig.Name, r)
+		}
+	}
+}
