@@ -1,6 +1,7 @@
 package checks
 
 import (
+	"fmt"
 	"strings"
 
 	"preflight/internal/facts"
@@ -14,6 +15,7 @@ import (
 //	library and module of different versions               fail
 //	module not loaded, or no driver installed              fail
 //	driver answers for its cards                           pass
+//	module loaded, nvidia-smi not read                     unknown
 //	neither the kernel nor nvidia-smi was asked            unknown
 var driverLoaded = Check{ID: "driver.loaded", Title: "NVIDIA driver", Decide: decideDriver}
 
@@ -144,8 +146,9 @@ func driverState(s Subject) Finding {
 		return unknown(rigSubject, "there is no card for a driver to run").knownBy("mend gpu.count first")
 	case known && loaded:
 		f := pass(rigSubject, "driver %s", firstOf(d.Version.Value, "loaded")).saw(firstOf(d.Version.Value, "loaded"), "loaded").because(ev(d.Loaded), ev(d.Version))
-		if _, gap := s.Host.Gaps[facts.KindSMI]; gap {
-			f = f.noting("nvidia-smi itself was not read: %s", s.Host.Gaps[facts.KindSMI])
+		if why, gap := s.Host.Gaps[facts.KindSMI]; gap {
+			f.Verdict, f.Summary = Unknown, fmt.Sprintf("the module is loaded; whether nvidia-smi answers is not known: %s", why)
+			f = f.knownBy("put nvidia-smi on the PATH of non-interactive logins, or give nvidia-smi -q -x")
 		}
 		return f
 	case known && d.Nouveau.Value:

@@ -124,6 +124,10 @@ func TestDriverLoaded(t *testing.T) {
 			h.Cards[0].Driver = of("")
 			h.Log.Events = []facts.LogEvent{{Kind: "open-needed", Text: "requires use of the NVIDIA open kernel modules", Source: src}}
 		}, Fail, "driver.loaded/open-module"},
+		{"module loaded, the stream ended before nvidia-smi", 2, func(_ *rg, h *ho) {
+			h.Gaps[facts.KindSMI] = "no nvidia-smi -q -x in the input"
+			h.Driver = facts.Driver{Loaded: of(true), Version: of("550.90.07")}
+		}, Unknown, ""},
 		{"nobody was asked", 2, func(_ *rg, h *ho) {
 			h.Driver = facts.Driver{}
 			for i := range h.Cards {
