@@ -16,6 +16,7 @@ type proxyConn struct {
 	errs *bounded
 	addr proxyAddr
 	once sync.Once
+	done chan struct{} // closed when the command has ended and its standard error was read
 }
 
 type proxyAddr string
@@ -40,18 +41,32 @@ func startProxy(command string, t settings) (net.Conn, error) {
 	if err := cmd.Start(); err != nil {
 		return nil, err
 	}
-	return &proxyConn{Reader: out, WriteCloser: in, cmd: cmd, errs: errs, addr: proxyAddr(t.hostPort())}, nil
+	return &proxyConn{Reader: out, WriteCloser: in, cmd: cmd, errs: errs, addr: proxyAddr(t.hostPort()), done: make(chan struct{})}, nil
 }
 
-// said is the last line of the command's standard error.
-func (p *proxyConn) said() string { return p.errs.last() }
+// said ends the command and gives the last line of its standard error.
+func (p *proxyConn) said() string {
+	_ = p.Close()
+	select {
+	case <-p.done:
+	case <-time.After(abandon):
+	}
+	return p.errs.last()
+}
+
+// proxyGrace is what a ProxyCommand is given to end by itself, and to say why it failed.
+const proxyGrace = 200 * time.Millisecond
 
 // Close ends the command.
 func (p *proxyConn) Close() error {
 	p.once.Do(func() {
 		_ = p.WriteCloser.Close()
-		_ = p.cmd.Process.Kill()
-		go func() { _ = p.cmd.Wait() }()
+		kill := time.AfterFunc(proxyGrace, func() { _ = p.cmd.Process.Kill() })
+		go func() {
+			_ = p.cmd.Wait()
+			kill.Stop()
+			close(p.done)
+		}()
 	})
 	return nil
 }

@@ -32,9 +32,11 @@ type server struct {
 	conns     atomic.Int32
 	shell     []string // what runs the script
 	env       []string
-	nobody    bool // the login is not root, whoever runs the tests
-	mute      bool // accepts, says nothing
-	cut       int  // bytes of output after which the connection is cut
+	nobody    bool          // the login is not root, whoever runs the tests
+	slow      time.Duration // before the handshake
+	banner    string        // sent before the version
+	mute      bool          // accepts, says nothing
+	cut       int           // bytes of output after which the connection is cut
 	preamble  string
 	deaf      bool // answers no global request (keepalive)
 	listener  net.Listener
@@ -100,7 +102,7 @@ func serve(t *testing.T, allowed ...ssh.PublicKey) *server {
 	s.listener, s.address = l, l.Addr().String()
 	t.Cleanup(func() {
 		_ = l.Close()
-		s.open.Range(func(c, _ any) bool { _ = c.(net.Conn).Close(); return true })
+		s.hangUp()
 	})
 	return s
 }
@@ -110,6 +112,11 @@ func serve(t *testing.T, allowed ...ssh.PublicKey) *server {
 func (s *server) addr() string {
 	s.started.Do(func() { go s.accept() })
 	return s.address
+}
+
+// hangUp cuts all connections.
+func (s *server) hangUp() {
+	s.open.Range(func(c, _ any) bool { _ = c.(net.Conn).Close(); return true })
 }
 
 func (s *server) accept() {
@@ -130,6 +137,8 @@ func (s *server) handle(c net.Conn) {
 		_, _ = io.Copy(io.Discard, c)
 		return
 	}
+	time.Sleep(s.slow)
+	_, _ = io.WriteString(c, s.banner)
 	conn, chans, reqs, err := ssh.NewServerConn(c, s.config)
 	if err != nil {
 		return
