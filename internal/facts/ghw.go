@@ -22,6 +22,9 @@ func (b *builder) tree() string {
 	}
 	dir, err := os.MkdirTemp(memoryDir(), "preflight-tree-")
 	if err != nil {
+		dir, err = os.MkdirTemp("", "preflight-tree-")
+	}
+	if err != nil {
 		return ""
 	}
 	b.treeDir = dir
@@ -52,9 +55,16 @@ func (b *builder) dropTree() {
 	}
 }
 
+// noTree exists nowhere: without a root, ghw would read this machine and report its board as the host's.
+const noTree = "/nonexistent/preflight-tree"
+
 // ghwOptions point ghw at the tree and keep it off this machine: no tools, no warnings, no look at the real hardware.
 func (b *builder) ghwOptions() []any {
-	return []any{ghw.WithChroot(b.tree()), ghw.WithDisableTools(), ghw.WithDisableTopology(), ghw.WithDisableWarnings()}
+	root := b.tree()
+	if root == "" {
+		root = noTree
+	}
+	return []any{ghw.WithChroot(root), ghw.WithDisableTools(), ghw.WithDisableTopology(), ghw.WithDisableWarnings()}
 }
 
 // readGHW takes names, drivers and parents of PCI devices. One device without a modalias empties ghw's whole list,

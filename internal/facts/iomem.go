@@ -31,7 +31,7 @@ func readIOMem(b *builder) {
 		}
 		start, err1 := strconv.ParseUint(m[1], 16, 64)
 		end, err2 := strconv.ParseUint(m[2], 16, 64)
-		if err1 == nil && err2 == nil && end > start {
+		if err1 == nil && err2 == nil && end > start && len(b.host.Windows) < maxWindows {
 			b.host.Windows = append(b.host.Windows, Window{Bus: m[3], Start: start, End: end, Source: "file:" + path})
 		}
 	}
@@ -40,10 +40,13 @@ func readIOMem(b *builder) {
 	}
 }
 
+// maxWindows bounds the windows kept; two sockets have some dozens of root buses with up to five windows each.
+const maxWindows = 1024
+
 // logWindows takes the same windows from the boot messages; they also say whether the boot was seen at all.
 func (b *builder) logWindows(line, src string) {
 	m := rootWindow.FindStringSubmatch(line)
-	if m == nil || len(b.host.Windows) > 64 {
+	if m == nil || len(b.host.Windows) >= maxWindows {
 		return
 	}
 	start, err1 := strconv.ParseUint(m[2], 16, 64)

@@ -30,8 +30,13 @@ var logRules = []logRule{
 
 var namedGPU = regexp.MustCompile(`NVRM: The NVIDIA GPU ([0-9a-f]{4}:[0-9a-f]{2}:[0-9a-f]{2}\.\d)`)
 
-// logLimit bounds the events kept of one log.
-const logLimit = 512
+// Bounds of what is kept of one log: events in all, and events that say the same of the same device. A flood of
+// one message must not push out the one that matters.
+const (
+	logLimit   = 4096
+	logRepeats = 16
+	lineLimit  = 4096 // bytes of a line that are looked at
+)
 
 // readKernelLog reads dmesg, or the journal where dmesg is restricted.
 func readKernelLog(b *builder) {
@@ -52,9 +57,10 @@ func readKernelLog(b *builder) {
 }
 
 func (b *builder) logEvents(text, src string) {
-	seen := map[string]bool{}
+	seen := map[string]int{}
 	named, namedAt := "", 0 // the driver splits "The NVIDIA GPU BDF … has / fallen off the bus" over three lines
 	for n, line := range strings.Split(text, "\n") {
+		line = line[:min(len(line), lineLimit)]
 		b.logWindows(line, src)
 		if m := namedGPU.FindStringSubmatch(line); m != nil {
 			named, namedAt = m[1], n
@@ -67,10 +73,9 @@ func (b *builder) logEvents(text, src string) {
 			ev.BDF = named
 		}
 		key := ev.Kind + ev.BDF + strconv.Itoa(ev.Code)
-		if ev.Kind == "aer" && seen[key] {
-			continue // thousands of them say no more than one
+		if seen[key]++; seen[key] > logRepeats || ev.Kind == "aer" && seen[key] > 1 {
+			continue
 		}
-		seen[key] = true
 		ev.Source = src + ":" + strconv.Itoa(n+1)
 		b.host.Log.Events = append(b.host.Log.Events, ev)
 	}
@@ -78,9 +83,6 @@ func (b *builder) logEvents(text, src string) {
 }
 
 func logEvent(line string) (LogEvent, bool) {
-	if len(line) > 4096 {
-		line = line[:4096]
-	}
 	for _, r := range logRules {
 		m := r.re.FindStringSubmatch(line)
 		if m == nil {

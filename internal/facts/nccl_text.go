@@ -1,7 +1,7 @@
 package facts
 
 import (
-	"bufio"
+	"math"
 	"regexp"
 	"strconv"
 	"strings"
@@ -24,19 +24,19 @@ const ncclLineLimit = 64 << 10
 // between rows. Rows are read from the right, since the columns on the left came and went.
 func ParseNCCLTests(text, source string) NCCLRun {
 	run := NCCLRun{Engine: "nccl-tests", Wrong: -1, Source: source}
-	header, torn := false, tornRow{}
-	sc := bufio.NewScanner(strings.NewReader(ansi.ReplaceAllString(text, "")))
-	sc.Buffer(make([]byte, 0, 4096), 1<<20)
-	for sc.Scan() {
-		line := sc.Text()
+	header, torn, broke := false, tornRow{}, ""
+	for line := range strings.SplitSeq(ansi.ReplaceAllString(text, ""), "\n") {
 		if len(line) > ncclLineLimit {
 			continue
 		}
 		if m := libraryLine.FindStringSubmatch(line); m != nil && run.Library == "" {
 			run.Library = m[1]
 		}
-		if m := testError.FindStringSubmatch(line); m != nil && run.Error == "" {
-			run.Error = strings.TrimSpace(m[1])
+		if m := testError.FindStringSubmatch(line); m != nil {
+			run.Error = firstNonEmpty(run.Error, strings.TrimSpace(m[1]))
+			if strings.HasPrefix(m[1], "Test ") {
+				broke = firstNonEmpty(broke, strings.TrimSpace(m[1]))
+			}
 		}
 		line = strings.TrimRight(ncclNoise.ReplaceAllString(line, ""), " \r")
 		if m := rankLine.FindStringSubmatch(line); m != nil {
@@ -63,6 +63,9 @@ func ParseNCCLTests(text, source string) NCCLRun {
 			run.Wrong = max(run.Wrong, row.Wrong)
 		}
 	}
+	if len(run.Rows) > 0 {
+		run.Error = broke // beside results, a warning of NCCL stopped nothing; a failure of the test did
+	}
 	run.Hung = (header || run.Ranks > 0) && len(run.Rows) == 0 && run.Error == ""
 	run.SingleRanks = independentRanks(run, text)
 	if edges := ParseNCCLDebug(text); edges.Transport != "" {
@@ -75,6 +78,9 @@ func ParseNCCLTests(text, source string) NCCLRun {
 // figures follow many lines later.
 type tornRow struct{ text string }
 
+// tornLimit is more than a whole row has, bytes.
+const tornLimit = 512
+
 var rowStart = regexp.MustCompile(`^\s*\d+\s+\d+\s+[a-z]\w+\s+[a-z]\w+(\s+-?\d+)?(\s|$)`)
 
 // add joins a fragment, and returns the row once it is whole.
@@ -82,6 +88,8 @@ func (t *tornRow) add(line string) (NCCLRow, bool) {
 	switch {
 	case rowStart.MatchString(line):
 		t.text = line
+	case len(t.text) > tornLimit:
+		t.text = ""
 	case t.text != "" && onlyFigures(line):
 		t.text += " " + line
 	}
@@ -116,7 +124,8 @@ func parseRow(line string) (NCCLRow, bool) {
 		if e1 != nil || e2 != nil || e3 != nil {
 			return NCCLRow{}, false
 		}
-		if bus >= row.BusBW {
+		finite := !math.IsInf(time+alg+bus, 0) && !math.IsNaN(time+alg+bus) // a clock that stood still prints inf
+		if finite && bus >= row.BusBW {
 			row.TimeUS, row.AlgBW, row.BusBW = time, alg, bus
 		}
 		row.Wrong = max(row.Wrong, wrongCount(half[3]))

@@ -19,9 +19,21 @@ const (
 	ioresourceUnset    = 0x20000000
 )
 
+// maxFunctions bounds the PCI functions of one host (servers with many virtual functions show some thousands), and
+// maxBridges those above one of them.
+const (
+	maxFunctions = 8192
+	maxBridges   = 32
+)
+
 // readPCI builds the device list from sysfs: ids, chain of bridges, BARs and links. Every user may read these.
 func readPCI(b *builder) {
-	for _, bdf := range b.pciAddresses() {
+	addresses := b.pciAddresses()
+	if len(addresses) > maxFunctions {
+		b.gap(KindPCI, "%d PCI functions, more than the %d that are read", len(addresses), maxFunctions)
+		return
+	}
+	for _, bdf := range addresses {
 		d, ok := b.device(bdf)
 		if ok {
 			b.host.PCI = append(b.host.PCI, d)
@@ -32,7 +44,7 @@ func readPCI(b *builder) {
 		return
 	}
 	for _, d := range b.host.PCI {
-		if isCard(d) {
+		if isCard(d) && len(b.host.Cards) < maxCards {
 			b.host.Cards = append(b.host.Cards, Card{Device: d})
 		}
 	}
@@ -87,6 +99,7 @@ func (b *builder) device(bdf string) (Device, bool) {
 		Link: b.sysfsLink(dir),
 	}
 	d.RootBus, d.Chain = b.chain(bdf)
+	d.Socket = b.nearestSocket(dir + "local_cpulist")
 	if target, ok := b.snap.Links[dir+"driver"]; ok {
 		d.Driver = Of(target[strings.LastIndexByte(target, '/')+1:], "sysfs:"+dir+"driver")
 	} else if _, listed := b.snap.Links[strings.TrimSuffix(dir, "/")]; listed {
@@ -102,6 +115,24 @@ func (b *builder) device(bdf string) (Device, bool) {
 	return d, d.Vendor != "" || d.Class != ""
 }
 
+// nearestSocket is the package of the first CPU that is local to a device. NUMA nodes do not tell it: one socket can
+// show several of them (NPS4, SNC).
+func (b *builder) nearestSocket(path string) Fact[int] {
+	t, ok := b.text(path)
+	if !ok {
+		return Fact[int]{}
+	}
+	first := strings.FieldsFunc(t, func(r rune) bool { return r == ',' || r == '-' })
+	if len(first) == 0 {
+		return Fact[int]{}
+	}
+	n, ok := b.packages[first[0]]
+	if !ok {
+		return Fact[int]{}
+	}
+	return Of(n, source(path))
+}
+
 // chain splits the resolved sysfs path of a device into its root bus and the bridges above it.
 func (b *builder) chain(bdf string) (rootBus string, bridges []string) {
 	target, ok := b.snap.Links[pciDevices+bdf]
@@ -112,6 +143,8 @@ func (b *builder) chain(bdf string) (rootBus string, bridges []string) {
 		switch {
 		case strings.HasPrefix(part, "pci"):
 			rootBus = strings.TrimPrefix(part, "pci")
+		case len(bridges) == maxBridges:
+			return rootBus, nil
 		case bdfPattern.MatchString(part) && part != bdf:
 			bridges = append(bridges, part)
 		}
@@ -136,6 +169,11 @@ func (b *builder) number(path string) Fact[int] {
 // device that left the bus answers (config reads return all ones).
 func (b *builder) sysfsLink(dir string) Link {
 	l := Link{Width: b.number(dir + "current_link_width"), MaxWidth: b.number(dir + "max_link_width")}
+	for _, w := range []*Fact[int]{&l.Width, &l.MaxWidth} {
+		if w.Value < 0 || w.Value > 255 {
+			*w = Fact[int]{}
+		}
+	}
 	l.Speed = b.speed(dir + "current_link_speed")
 	l.MaxSpeed = b.speed(dir + "max_link_speed")
 	if w, ok := l.Width.Get(); ok && w == 63 {
@@ -155,7 +193,7 @@ func (b *builder) speed(path string) Fact[float64] {
 		return Fact[float64]{}
 	}
 	f, err := strconv.ParseFloat(strings.Fields(t)[0], 64)
-	if err != nil {
+	if err != nil || !(f > 0 && f < 1000) { // NaN is neither
 		return Fact[float64]{}
 	}
 	return Of(f, source(path))

@@ -29,6 +29,9 @@ func readNCCL(b *builder) {
 		}
 		b.applyDebug(ParseNCCLDebug(string(raw)))
 	}
+	for i := range b.host.NCCL {
+		b.host.NCCL[i].Source = firstNonEmpty(b.host.NCCL[i].Source, "file:"+ProbeNCCLPath)
+	}
 	if len(b.host.NCCL) == 0 {
 		b.gap(KindNCCL, "no all-reduce was run")
 	}
@@ -55,6 +58,9 @@ func readLoad(b *builder) {
 			b.gap(KindLinkSample, "%s could not be read: %v", ProbeLinksPath, err)
 			b.host.Load = nil
 		}
+	}
+	for i := range b.host.Load {
+		b.host.Load[i].Source = firstNonEmpty(b.host.Load[i].Source, "file:"+ProbeLinksPath)
 	}
 	if len(b.host.Load) == 0 {
 		b.gap(KindLinkSample, "no probe ran while links were sampled")

@@ -178,7 +178,8 @@ func addArray(b *builder, r structure, src string) {
 	}
 }
 
-// addDIMM reads type 17: size word at 0Ch (bit 15: KiB), 7FFFh means the dword at 1Ch in MiB.
+// addDIMM reads type 17: size word at 0Ch (bit 15: KiB), 7FFFh means the dword at 1Ch in MiB. Flash and persistent
+// memory are listed alike and are no RAM.
 func addDIMM(b *builder, r structure, src string) {
 	kinds := map[byte]string{0x18: "DDR3", 0x1a: "DDR4", 0x1e: "LPDDR4", 0x22: "DDR5", 0x23: "LPDDR5"}
 	d := DIMM{Locator: r.text(0x10), Bank: r.text(0x11), Source: src}
@@ -195,6 +196,12 @@ func addDIMM(b *builder, r structure, src string) {
 	}
 	if t, ok := r.byteAt(0x12); ok {
 		d.Kind = kinds[t]
+		if t == 0x08 || t == 0x09 || t == 0x1f { // ROM, flash, logical non-volatile device
+			return
+		}
+	}
+	if tech, ok := r.byteAt(0x28); ok && tech >= 4 && tech <= 7 { // NVDIMM-N, -F, -P, Optane: no RAM
+		return
 	}
 	if mts, ok := r.word(0x20); ok && mts != 0 && mts != 0xffff {
 		d.MTs = int(mts)

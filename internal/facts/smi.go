@@ -80,13 +80,19 @@ type smiProcess struct {
 // functionality has been deprecated", "[Unknown Error]" …) is unknown, never 0.
 var smiNumber = regexp.MustCompile(`^\s*(-?[0-9]+(?:\.[0-9]+)?)\s*(W|MiB|MHz|C|%|KB/s|us|x)?\s*$`)
 
+// smiMost is more than any figure of a card; what is larger, or negative, was not printed by a driver.
+const smiMost = 1e12
+
+// maxCards bounds the cards of one host: more than any machine has, few enough that pairs can be compared.
+const maxCards = 256
+
 func smiFloat(s string) (float64, bool) {
 	m := smiNumber.FindStringSubmatch(s)
 	if m == nil {
 		return 0, false
 	}
 	f, err := strconv.ParseFloat(m[1], 64)
-	return f, err == nil
+	return f, err == nil && f >= 0 && f <= smiMost
 }
 
 func smiFloatFact(src string, candidates ...string) Fact[float64] {
@@ -207,12 +213,20 @@ func (b *builder) applySMI(log *smiLog) {
 	sort.SliceStable(log.GPUs, func(i, j int) bool { return smiBDF(log.GPUs[i].ID) < smiBDF(log.GPUs[j].ID) })
 	for i, g := range log.GPUs {
 		bdf := smiBDF(g.ID)
+		if !bdfPattern.MatchString(bdf) {
+			b.gap(KindSMI, "nvidia-smi names a card by what is no bus address")
+			continue
+		}
 		if id := strings.ToLower(strings.TrimSpace(g.PCI.Device)); len(id) == 8 && id[4:] != "10de" {
 			b.gap(KindSMI, "this is a look-alike of nvidia-smi: the card at %s is of vendor %s", bdf, id[4:])
 			*d = Driver{}
 			return
 		}
 		c := b.card(bdf)
+		if c == nil && len(b.host.Cards) >= maxCards {
+			b.gap(KindSMI, "nvidia-smi lists more than %d cards", maxCards)
+			break
+		}
 		if c == nil {
 			b.host.Cards = append(b.host.Cards, Card{Device: smiDevice(bdf, g)})
 			c = &b.host.Cards[len(b.host.Cards)-1]

@@ -26,7 +26,7 @@ func readOS(b *builder) {
 		}
 	}
 	if t, ok := b.text("proc/uptime"); ok {
-		if f, err := strconv.ParseFloat(strings.Fields(t)[0], 64); err == nil {
+		if f, err := strconv.ParseFloat(strings.Fields(t)[0], 64); err == nil && f >= 0 && f < 1e12 {
 			h.OS.UptimeS = Of(int64(f), "file:proc/uptime")
 		}
 	}
@@ -109,13 +109,17 @@ func readCPU(b *builder) {
 		b.gap(KindCPU, "%s", b.why(path, "no /proc/cpuinfo in the input"))
 		return
 	}
-	var model, physical, core string
+	var model, physical, core, cpu string
+	b.packages = map[string]int{}
 	sockets, cores, threads := map[string]bool{}, map[string]bool{}, 0
 	for _, line := range strings.Split(string(raw)+"\n\n", "\n") {
 		k, v, isPair := strings.Cut(line, ":")
 		if !isPair {
 			if physical != "" && core != "" {
 				sockets[physical], cores[physical+"/"+core] = true, true
+			}
+			if n, err := strconv.Atoi(physical); err == nil {
+				b.packages[cpu] = n
 			}
 			physical, core = "", ""
 			continue
@@ -124,6 +128,7 @@ func readCPU(b *builder) {
 		switch k {
 		case "processor":
 			threads++
+			cpu = v
 		case "model name":
 			model = v
 		case "physical id":

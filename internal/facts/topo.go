@@ -41,8 +41,11 @@ func parseMatrix(text string, valid *regexp.Regexp) []cell {
 		if m == nil || columns == 0 {
 			continue
 		}
-		row, _ := strconv.Atoi(m[1])
-		for col := 0; col < columns && col+1 < len(f); col++ {
+		row, err := strconv.Atoi(m[1])
+		if err != nil || row >= maxCards || len(cells) > maxCards*maxCards {
+			continue
+		}
+		for col := 0; col < min(columns, maxCards) && col+1 < len(f); col++ {
 			if v := f[col+1]; valid.MatchString(v) && v != "X" {
 				cells = append(cells, cell{row, col, v})
 			}
