@@ -157,14 +157,24 @@ func barEvidence(s Subject, c facts.Card) []Evidence {
 }
 
 // rootWindows are the root buses' memory windows; tell is true when they are known well enough that the absence of
-// one above 4 GiB means something.
+// one above 4 GiB means something. /proc/iomem is whole; a kernel log may have lost its beginning, so it must name a
+// window of every card's root bus.
 func rootWindows(s Subject) (windows []facts.Window, tell bool) {
+	named := map[string]bool{}
+	tell = true
 	for _, w := range s.Host.Windows {
 		if w.End > 0xfffff { // the legacy VGA range below 1 MiB is a window too
 			windows = append(windows, w)
+			named[w.Bus] = true
 		}
 	}
-	return windows, len(windows) > 0
+	if len(windows) > 0 && strings.HasPrefix(windows[0].Source, "cmd:") { // iomem is read before the log
+		tell = len(s.Cards) > 0
+		for _, c := range s.Cards {
+			tell = tell && named[c.RootBus]
+		}
+	}
+	return windows, tell && len(windows) > 0
 }
 
 func describeWindows(ws []facts.Window) string {

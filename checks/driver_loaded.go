@@ -14,6 +14,7 @@ import (
 //	nouveau, vfio-pci or nothing bound to a card           fail
 //	library and module of different versions               fail
 //	module not loaded, or no driver installed              fail
+//	nvidia-smi says by its exit status what is wrong       fail
 //	driver answers for its cards                           pass
 //	module loaded, nvidia-smi not read                     unknown
 //	neither the kernel nor nvidia-smi was asked            unknown
@@ -33,8 +34,10 @@ func decideDriver(s Subject) []Finding {
 	if len(out) > 0 {
 		return out
 	}
-	if f, bad := smiTrouble(s); bad {
-		return []Finding{f}
+	for _, trouble := range []func(Subject) (Finding, bool){smiTrouble, smiExit} {
+		if f, bad := trouble(s); bad {
+			return []Finding{f}
+		}
 	}
 	return []Finding{driverState(s)}
 }
@@ -135,6 +138,25 @@ func notLoadedFix(s Subject) string {
 		}
 	}
 	return "driver.loaded/not-loaded"
+}
+
+// smiExits are the exit statuses of nvidia-smi that tell of a fault (its manual, section RETURN VALUE), and the remedy.
+// Others, as those of a signal or of a missing permission, leave the driver unknown.
+var smiExits = map[int]struct{ words, remedy string }{
+	8: {"a card's power cables are not attached", "driver.loaded/card-lost"}, 9: {"the driver is not loaded", "driver.loaded/not-loaded"},
+	10: {"the kernel found an interrupt problem with a card", "driver.loaded/card-lost"}, 12: {"the NVML library is missing", "driver.loaded/version-mismatch"},
+	15: {"a card fell off the bus or is not accessible", "driver.loaded/card-lost"},
+}
+
+// smiExit judges an nvidia-smi that ended with an error and left nothing that could be read.
+func smiExit(s Subject) (Finding, bool) {
+	rc := s.Host.Driver.SMIExit
+	exit, fault := smiExits[rc.Value]
+	if _, unread := s.Host.Gaps[facts.KindSMI]; !unread || !fault {
+		return Finding{}, false
+	}
+	return fail(rigSubject, "nvidia-smi ends with %d: %s", rc.Value, exit.words).saw(fmt.Sprintf("exit %d", rc.Value), "answers").
+		because(ev(rc)).noting("%s", logHint(s)).fix(exit.remedy, "bdf", "the card"), true
 }
 
 // driverState is what remains when no single card and no message shows a fault.

@@ -18,6 +18,7 @@ import (
 //	  network transport inside one host            fail
 //	then the bus bandwidth of the largest size against E, what the measured (else achievable) links allow:
 //	  ≥ 0.70 E      pass        0.35–0.70 E      warn        < 0.35 E      fail
+//	below E, but no size reached 16 MiB: unknown, latency decides there
 //	good against E but under 0.70 of what cards and slots could do at their best: warn, caused by the PCIe finding
 //	no engine on the host, cards busy, not run     unknown
 //	one card                                       skip
@@ -48,8 +49,8 @@ func judgeRun(s Subject, run facts.NCCLRun) Finding {
 		return f
 	}
 	row, ok := run.Plateau()
-	if !ok {
-		return unknown(rigSubject, "the run gave no result").because(evs(run.Source, "no rows")).knownBy("run it again with NCCL_DEBUG=INFO")
+	if !ok || row.BusBW <= 0 {
+		return unknown(rigSubject, "the run gave no result").because(evs(run.Source, "no usable row")).knownBy("run it again with NCCL_DEBUG=INFO")
 	}
 	return judgeSpeed(s, run, row)
 }
@@ -81,7 +82,7 @@ func incorrect(s Subject, run facts.NCCLRun) (Finding, bool) {
 		return base(fail(rigSubject, "%d values came out wrong", run.Wrong)).saw(fmt.Sprint(run.Wrong), "0").because(evs(run.Source, fmt.Sprintf("#wrong %d", run.Wrong))).fix("nccl.all-reduce/wrong-data"), true
 	case run.Hung:
 		return base(fail(rigSubject, "the all-reduce hangs%s", inPhase(run))).saw("hang", "a result").noting("%s", hangHint(s)).fix("nccl.all-reduce/hang"), true
-	case run.Error != "" && len(run.Rows) == 0:
+	case run.Error != "":
 		code := "nccl.all-reduce/error"
 		if strings.Contains(run.Error, "Incompatible NCCL versions") {
 			code = "nccl.all-reduce/library"
@@ -129,6 +130,9 @@ func hangHint(s Subject) string {
 	return "try NCCL_P2P_DISABLE=1: when that works, P2P is the broken path"
 }
 
+// plateauBytes is the size from which bandwidth and no longer latency decides: 16 to 32 MiB in published runs over PCIe.
+const plateauBytes = 16 << 20
+
 func judgeSpeed(s Subject, run facts.NCCLRun, row facts.NCCLRow) Finding {
 	e, ok := expect(s, run, false)
 	f := Finding{Subject: rigSubject, Observed: fmt.Sprintf("%.1f GB/s", row.BusBW)}.
@@ -149,6 +153,9 @@ func judgeSpeed(s Subject, run facts.NCCLRun, row facts.NCCLRow) Finding {
 		return f.fix("nccl.all-reduce/slow", "busbw", f.Observed, "expected", fmt.Sprintf("%.1f GB/s", e.busbw))
 	}
 	switch {
+	case row.BusBW < s.Policy.NCCLPass*e.busbw && row.Bytes < plateauBytes:
+		f.Verdict, f.Summary = Unknown, fmt.Sprintf("the largest size was %d bytes: too small to show what the links can do", row.Bytes)
+		return f.knownBy("run all_reduce_perf up to 256M or more (-e 256M)")
 	case row.BusBW < s.Policy.NCCLWarn*e.busbw:
 		f.Verdict = Fail
 		return fix(f)

@@ -55,7 +55,7 @@ func speedOf(s Subject, c facts.Card) Finding {
 	case loaded && at.Value < reach.Value:
 		return fail(c.BDF, "%s runs Gen%d under load, Gen%d is possible", c.BDF, at.Value, reach.Value).saw(gen(at.Value), gen(reach.Value)).because(ev(at)).because(evidence...).
 			fix("pcie.speed/under-load", "bdf", c.BDF, "gen", gen(at.Value), "expected", gen(reach.Value))
-	case reach.Value < own.Value && own.Source != "":
+	case reach.Value < own.Value:
 		return warn(c.BDF, "%s can do Gen%d, its slot allows Gen%d", c.BDF, own.Value, reach.Value).saw(gen(reach.Value), gen(own.Value)).because(evidence...).
 			fix("pcie.speed/slot-gen", "bdf", c.BDF, "gen", gen(reach.Value), "expected", gen(own.Value))
 	case loaded:
@@ -72,8 +72,7 @@ func speedOf(s Subject, c facts.Card) Finding {
 func aboveKnown(s Subject, c facts.Card) bool {
 	hs := s.hops(c)
 	h := hs[len(hs)-1]
-	return h.hasUpper && h.upper.Link.MaxSpeed.Known() || c.Gen.HostMax.Known() || (c.Gen.Max.Known() && !c.Gen.DeviceMax.Known()) ||
-		(c.Gen.Max.Known() && c.Gen.Max.Value == c.Gen.DeviceMax.Value && c.Gen.HostMax.Known())
+	return h.hasUpper && h.upper.Link.MaxSpeed.Known() || c.Gen.HostMax.Known() || (c.Gen.Max.Known() && !c.Gen.DeviceMax.Known())
 }
 
 // loadedGen is the generation at a moment when the card was certainly not idle: a probe's sample, or nvidia-smi's

@@ -37,6 +37,7 @@ func decideUplink(s Subject) []Finding {
 	chained := 0
 	for _, c := range s.Cards {
 		if len(c.Chain) == 0 {
+			out = append(out, unknown(c.BDF, "%s: the bridges above it are not known", c.BDF).knownBy("give a snapshot of the host, or lspci -tv"))
 			continue
 		}
 		chained++

@@ -172,7 +172,8 @@ func halvedSibling(s Subject, c facts.Card, h hop, w, target int) bool {
 		return false
 	}
 	for _, o := range s.Host.Cards {
-		if o.BDF == c.BDF || len(o.Chain) != 1 || o.RootBus != c.RootBus || o.Link.Width.Value != w {
+		byNature := ownWidth(s, o).Or(target) <= w // a card that has no more lanes shows nothing of its slot
+		if o.BDF == c.BDF || len(o.Chain) != 1 || o.RootBus != c.RootBus || o.Link.Width.Value != w || byNature {
 			continue
 		}
 		a, b := h.upper.BDF, o.Chain[0]

@@ -17,6 +17,7 @@ import (
 //	              above                     pass
 //	passes only thanks to a power cap that nothing sets at boot      warn
 //	fails only on recalled figures for cards or processors           warn
+//	a supply's card is gone, or a card has no supply                 unknown
 //	nothing declared, SMBIOS 39 lists supplies: enough even with half of them spare: pass; short with all: fail;
 //	else unknown (how many are spare is not written anywhere)
 //	no declaration and no SMBIOS 39         unknown
@@ -40,6 +41,9 @@ func decidePSU(s Subject) []Finding {
 	base := draw{cpu, platformDraw(s)}
 	if len(s.Rig.PSUs) == 0 {
 		return []Finding{smbiosPSU(s, cards, base)}
+	}
+	if loose := unfed(s); len(loose) > 0 {
+		return loose
 	}
 	var out []Finding
 	for i, r := range rails(s) {
@@ -98,6 +102,30 @@ func rails(s Subject) []rail {
 		}
 	}
 	return append([]rail{pool}, out...)
+}
+
+// unfed are the places where the declared wiring and the cards do not meet: a supply for a card that is not there, and
+// a card that no supply feeds. Either makes a sum that leaves somebody's watts out.
+func unfed(s Subject) []Finding {
+	fed, pool := map[string]bool{}, false
+	var out []Finding
+	for i, p := range s.Rig.PSUs {
+		pool = pool || len(p.Cards) == 0
+		for _, want := range p.Cards {
+			c, ok := cardOf(s, want)
+			fed[c.BDF] = ok
+			if !ok {
+				out = append(out, unknown(fmt.Sprintf("psu-%d", i+1), "no card at %s: bus numbers moved, or the card is missing", want).saw("absent", want).
+					knownBy("`preflight init --refresh` rewrites the map"))
+			}
+		}
+	}
+	for _, c := range s.Cards {
+		if !pool && !fed[c.BDF] {
+			out = append(out, unknown(c.BDF, "none of the declared supplies feeds %s", c.BDF).knownBy("name it in `cards` of a psu block, or declare a psu block without `cards` for the rest"))
+		}
+	}
+	return out
 }
 
 func usable(p inventory.PSU) float64 { return float64(p.Watts * (max(p.Count, 1) - p.Spare)) }
@@ -214,6 +242,10 @@ func smbiosPSU(s Subject, cards, base draw) Finding {
 	switch {
 	case most < s.Policy.PSUMargin:
 		f.Verdict, f.Summary = Fail, fmt.Sprintf("%.0f W ÷ %.0f W = %.2f with every supply in use, below %.2g", sum, all.total(), most, s.Policy.PSUMargin)
+		if all.recalled() {
+			f.Verdict = Warn
+			f = f.noting("the draw rests on recalled figures")
+		}
 		return f.fix("power.psu/short", "usable", fmt.Sprintf("%.0f W", sum), "draw", fmt.Sprintf("%.0f W", all.total()), "cap", "", "cap_watts", "")
 	case n > 1 && least < s.Policy.PSUMargin:
 		f.Verdict, f.Summary = Unknown, fmt.Sprintf("%d supplies, %.0f W in all; how many of them are spare is not known", n, sum)

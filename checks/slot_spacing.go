@@ -16,6 +16,7 @@ import (
 //	0 ≤ free < 1                            warn; fail from 5 cards on; pass for blower cards
 //	risers, open frames, water, SXM         skip
 //	a declared address that is gone         unknown: bus numbers moved
+//	a card in none of the declared slots    unknown
 //	nothing declared                        unknown; SMBIOS 9 maps a card to a slot but has no physical order, unless
 //	                                        it carries a pitch (SMBIOS 3.4 and later)
 var slotSpacing = Check{ID: "chassis.slot-spacing", Title: "space between cards", Metal: true, Decide: decideSpacing}
@@ -41,7 +42,7 @@ func decideSpacing(s Subject) []Finding {
 	} else {
 		return []Finding{unknown(rigSubject, "the board gives no slot order").because(pitchEvidence(s)...).knownBy("declare chassis { slot … } in rigs.hcl")}
 	}
-	if len(gone) > 0 {
+	if gone = append(gone, unplaced(s, cards, gone)...); len(gone) > 0 {
 		return gone
 	}
 	sort.Slice(cards, func(i, j int) bool { return cards[i].position < cards[j].position })
@@ -107,6 +108,24 @@ func declaredPlaces(s Subject) (cards []placed, gone []Finding) {
 		cards = append(cards, placed{card: c, position: float64(slot.Position), thickness: t})
 	}
 	return cards, gone
+}
+
+// unplaced are the cards that no declared slot names: nothing is known of the air around them.
+func unplaced(s Subject, cards []placed, gone []Finding) []Finding {
+	said := map[string]bool{}
+	for _, p := range cards {
+		said[p.card.BDF] = true
+	}
+	for _, f := range gone {
+		said[f.Subject] = true
+	}
+	var out []Finding
+	for _, c := range s.Cards {
+		if !said[c.BDF] {
+			out = append(out, unknown(c.BDF, "%s is in none of the declared slots", c.BDF).knownBy("declare its `slot` in chassis of rigs.hcl"))
+		}
+	}
+	return out
 }
 
 func cardOf(s Subject, name string) (facts.Card, bool) {
