@@ -31,6 +31,8 @@ type builder struct {
 	items   map[string]Item
 	host    *Host
 	treeDir string // see tree
+
+	packages map[string]int // processor number -> physical id
 }
 
 // gap records why a kind of fact is missing; the first reason stays.
@@ -76,6 +78,9 @@ func (b *builder) str(path string) Fact[string] {
 func (b *builder) why(item, otherwise string) string {
 	it, ok := b.items[item]
 	if !ok {
+		if cut := b.snap.Manifest.Cut; cut != "" {
+			return item + " was not reached: " + cut
+		}
 		return otherwise
 	}
 	switch it.Status {
