@@ -183,21 +183,28 @@ func linkBest(s Subject, c facts.Card) (generation, lanes int) {
 	return ownGen(s, c).Value, ownWidth(s, c).Value
 }
 
-// crossesSockets: pairs of cards on different NUMA nodes of a machine with several sockets.
+// crossesSockets says whether the cards hang on more than one socket. The socket of each card decides; NUMA nodes and
+// the driver's SYS are asked only where it is not known, since one socket can show several nodes.
 func crossesSockets(s Subject) bool {
 	if s.Host.CPU.Sockets.Or(1) < 2 {
 		return false
+	}
+	sockets, nodes := map[int]bool{}, map[int]bool{}
+	for _, c := range s.Cards {
+		if n, ok := c.Socket.Get(); ok {
+			sockets[n] = true
+		}
+		if n, ok := c.NUMA.Get(); ok && n >= 0 {
+			nodes[n] = true
+		}
+	}
+	if len(sockets) > 0 {
+		return len(sockets) > 1
 	}
 	for _, p := range s.Host.Topo {
 		if p.Level == "SYS" {
 			return true
 		}
 	}
-	seen := map[int]bool{}
-	for _, c := range s.Cards {
-		if n, ok := c.NUMA.Get(); ok && n >= 0 {
-			seen[n] = true
-		}
-	}
-	return len(seen) > 1
+	return len(nodes) > 1
 }

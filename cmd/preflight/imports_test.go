@@ -28,6 +28,7 @@ var arrows = map[string][]string{
 	"internal/progress":    {"internal/fleet"},
 	"internal/rigsim":      {"internal/collect", "internal/facts", "internal/catalog", "inventory", "checks"},
 	"docs":                 {},
+	"playbooks":            {"remediation", "checks", "inventory", "internal/remote", "internal/facts"},
 	"cmd/preflight":        {"*"},
 	"internal/integration": {"*"},
 }

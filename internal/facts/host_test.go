@@ -61,6 +61,17 @@ func TestPCI(t *testing.T) {
 	}
 }
 
+// NPS4: four nodes on each socket; the socket of a card comes from its local CPUs, not from its node.
+func TestSocketOfACard(t *testing.T) {
+	cpuinfo := "processor\t: 0\nphysical id\t: 0\ncore id\t\t: 0\n\nprocessor\t: 48\nphysical id\t: 1\ncore id\t\t: 0\n\n"
+	h := FromSnapshot(snap(cardFiles("0000:41:00.0", "0000:40:01.1", map[string]string{
+		"proc/cpuinfo": cpuinfo, pciDevices + "0000:41:00.0/local_cpulist": "48-55,112-119\n", pciDevices + "0000:41:00.0/numa_node": "6\n",
+	})))
+	if s, ok := h.Cards[0].Socket.Get(); !ok || s != 1 {
+		t.Errorf("socket %v %v", s, ok)
+	}
+}
+
 func TestPCIOffTheBus(t *testing.T) {
 	d := pciDevices + "0000:41:00.0/"
 	h := FromSnapshot(snap(cardFiles("0000:41:00.0", "0000:40:01.1", map[string]string{d + "current_link_width": "63\n", d + "current_link_speed": "Unknown\n"})))
