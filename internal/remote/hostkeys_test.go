@@ -14,6 +14,7 @@ import (
 
 	"github.com/skeema/knownhosts"
 	"golang.org/x/crypto/ssh"
+	xknownhosts "golang.org/x/crypto/ssh/knownhosts"
 
 	"preflight/inventory"
 )
@@ -239,5 +240,92 @@ func TestAcceptNewOnAFileThatCannotBeWritten(t *testing.T) {
 	_, err := c.dial(t, rigAt(s))
 	if p, text := phaseOf(t, err); p != PhaseHostKey || !strings.Contains(text, "could not be noted") {
 		t.Errorf("%s: %s", p, text)
+	}
+}
+
+func TestHostKeys(t *testing.T) {
+	for name, tc := range map[string]struct {
+		lines  func(t *testing.T, s *server) string
+		accept bool
+		phase  Phase // "" means it connects
+		text   string
+	}{
+		"known": {func(_ *testing.T, s *server) string {
+			return knownhosts.Line([]string{knownhosts.Normalize(s.address)}, s.key.PublicKey())
+		}, false, "", ""},
+		"hashed": {func(_ *testing.T, s *server) string {
+			return xknownhosts.HashHostname(knownhosts.Normalize(s.address)) + " " + string(ssh.MarshalAuthorizedKey(s.key.PublicKey()))
+		}, false, "", ""},
+		"unknown":             {func(*testing.T, *server) string { return "" }, false, PhaseHostKey, "is not known"},
+		"unknown, accept-new": {func(*testing.T, *server) string { return "" }, true, "", ""},
+		"changed": {func(t *testing.T, s *server) string {
+			_, k := newKey(t)
+			return knownhosts.Line([]string{knownhosts.Normalize(s.address)}, k.PublicKey())
+		}, false, PhaseHostKey, "ssh-keygen -R"},
+		"changed, accept-new never helps": {func(t *testing.T, s *server) string {
+			_, k := newKey(t)
+			return knownhosts.Line([]string{knownhosts.Normalize(s.address)}, k.PublicKey())
+		}, true, PhaseHostKey, "has changed"},
+		"revoked": {func(_ *testing.T, s *server) string {
+			return "@revoked * " + string(ssh.MarshalAuthorizedKey(s.key.PublicKey()))
+		}, true, PhaseHostKey, "revoked"},
+	} {
+		t.Run(name, func(t *testing.T) {
+			c := newClient(t)
+			s := serve(t, c.pub)
+			write(t, c.known(), tc.lines(t, s)+"\n")
+			if tc.accept {
+				c.o.HostKeys = "accept-new"
+			}
+			_, err := c.dial(t, rigAt(s))
+			if tc.phase == "" {
+				if err != nil {
+					t.Fatal(err)
+				}
+				return
+			}
+			if p, text := phaseOf(t, err); p != tc.phase || !strings.Contains(text, tc.text) {
+				t.Errorf("phase %s: %s", p, text)
+			}
+			if s.conns.Load() != 1 {
+				t.Errorf("a refused key was retried: %d connections", s.conns.Load())
+			}
+		})
+	}
+}
+
+func TestAcceptNewNotesTheKey(t *testing.T) {
+	c := newClient(t)
+	s := serve(t, c.pub)
+	c.o.HostKeys = "accept-new"
+	if _, err := c.dial(t, rigAt(s)); err != nil {
+		t.Fatal(err)
+	}
+	c.o.HostKeys = "strict"
+	if _, err := c.dial(t, rigAt(s)); err != nil {
+		t.Errorf("the key was not noted: %v", err)
+	}
+	if st, err := os.Stat(c.known()); err != nil || st.Mode().Perm() != 0o600 {
+		t.Errorf("known_hosts: %v %v", st.Mode(), err)
+	}
+}
+
+func TestHostCertificate(t *testing.T) {
+	c := newClient(t)
+	s := serve(t, c.pub)
+	_, ca := newKey(t)
+	_, host := newKey(t)
+	cert := &ssh.Certificate{Key: host.PublicKey(), CertType: ssh.HostCert, ValidPrincipals: []string{"127.0.0.1"}, ValidBefore: ssh.CertTimeInfinity}
+	if err := cert.SignCert(rand.Reader, ca); err != nil {
+		t.Fatal(err)
+	}
+	signer, err := ssh.NewCertSigner(cert, host)
+	if err != nil {
+		t.Fatal(err)
+	}
+	s.config.AddHostKey(signer)
+	write(t, c.known(), "@cert-authority * "+string(ssh.MarshalAuthorizedKey(ca.PublicKey())))
+	if _, err := c.dial(t, rigAt(s)); err != nil {
+		t.Fatal(err)
 	}
 }

@@ -38,6 +38,7 @@ type server struct {
 	mute      bool          // accepts, says nothing
 	cut       int           // bytes of output after which the connection is cut
 	preamble  string
+	stuck     bool // opens no channel, and says nothing about it
 	deaf      bool // answers no global request (keepalive)
 	listener  net.Listener
 	started   sync.Once
@@ -152,6 +153,9 @@ func (s *server) handle(c net.Conn) {
 		go ssh.DiscardRequests(reqs)
 	}
 	for ch := range chans {
+		if s.stuck {
+			continue
+		}
 		switch ch.ChannelType() {
 		case "direct-tcpip":
 			go forward(ch)

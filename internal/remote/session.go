@@ -48,7 +48,7 @@ type Access struct {
 }
 
 // Run runs a script with /bin/sh, as root where the login or sudo allow it, and copies its standard output. It takes
-// one session. When ctx ends, or stdout refuses to take more, the session is closed and not waited for; nothing is
+// one session. The script's own standard input is the script, so it must not read from it. When ctx ends, or stdout refuses to take more, the session is closed and not waited for; nothing is
 // written to stdout after Run has returned.
 func (h *Host) Run(ctx context.Context, script []byte, stdout io.Writer) (Access, error) {
 	r := &run{h: h, nonce: newNonce(), stdout: &gate{w: stdout}, notes: &bounded{limit: stderrLimit}}
@@ -59,10 +59,14 @@ func (h *Host) Run(ctx context.Context, script []byte, stdout io.Writer) (Access
 	case err = <-done:
 	case <-ctx.Done():
 		err = context.Cause(ctx)
+		patience := abandon
+		if !r.opened() {
+			patience = 0
+		}
 		go r.drop() // a connection that is stuck would hold it up
 		select {
 		case <-done:
-		case <-time.After(abandon):
+		case <-time.After(patience):
 		}
 	}
 	r.stdout.shut()
@@ -106,6 +110,13 @@ func (r *run) hold(s *ssh.Session) bool {
 	defer r.mu.Unlock()
 	r.session = s
 	return !r.dropped
+}
+
+// opened says whether the host has opened the session.
+func (r *run) opened() bool {
+	r.mu.Lock()
+	defer r.mu.Unlock()
+	return r.session != nil
 }
 
 // drop ends the session: the shell is told to end, and its pipes close under whatever does not.
