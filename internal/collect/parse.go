@@ -5,6 +5,7 @@ import (
 	"errors"
 	"fmt"
 	"io"
+	"maps"
 	"sort"
 	"strconv"
 	"strings"
@@ -25,6 +26,10 @@ var covers = map[string][]string{
 	"collector/sys":    {"sys/class/dmi/id", "sys/block", "sys/class/iommu", "cmd/memory-blocks.txt"},
 	"collector/rest":   {"sys/firmware/dmi/tables/DMI", "cmd/power-cap-units.txt", "cmd/uname.txt", "cmd/df-shm.txt", "cmd/ulimit.txt"},
 }
+
+// relational groups mean something only as a whole: half of the devices is not fewer devices, and a card whose driver
+// was not read is not a card without one. When such a group does not finish, nothing of it is kept.
+var relational = map[string]bool{"collector/pci": true, "collector/sys": true}
 
 // Parse reads the framed stream of one run. It reads as it arrives and holds at most [MaxStream] bytes.
 //
@@ -85,10 +90,11 @@ func clip(s string, n int) string {
 
 type parser struct {
 	snap   *facts.Snapshot
-	items  map[string]int // name -> index in Manifest.Items
-	group  string         // the group whose inner frames come now
-	broken facts.Status   // how that group ended, when not well
-	last   string         // the file or text that the previous frame ended with
+	items  map[string]int  // name -> index in Manifest.Items
+	group  string          // the group whose inner frames come now
+	broken facts.Status    // how that group ended, when not well
+	before *facts.Snapshot // what there was before that group, when it is relational
+	last   string          // the file or text that the previous frame ended with
 	ended  bool
 }
 
@@ -187,9 +193,12 @@ func (p *parser) command(f frame) error {
 	case name == "cmd/journal.txt" && bytes.HasPrefix(bytes.TrimSpace(f.payload), []byte("-- No entries --")):
 		it.Status = facts.StatusDenied // what journalctl answers to a user who may not see the kernel's messages
 	}
-	p.group, p.broken, p.last = "", "", ""
+	p.group, p.broken, p.last, p.before = "", "", "", nil
 	if strings.HasPrefix(name, "collector/") {
 		p.group = name
+		if relational[name] {
+			p.before = &facts.Snapshot{Files: maps.Clone(p.snap.Files), Links: maps.Clone(p.snap.Links), Dirs: maps.Clone(p.snap.Dirs)}
+		}
 		if it.Status == facts.StatusError {
 			it.Status = facts.StatusOK // exit status of the last grep: says nothing
 		}
@@ -206,20 +215,24 @@ func (p *parser) command(f frame) error {
 // exitFileSize is the exit status of a child that SIGXFSZ ended: it wrote past its limit.
 const exitFileSize = 128 + 25
 
-// closeGroup marks what a group that did not finish left behind.
+// closeGroup ends a group: one that did not finish leaves the reason for what is missing, and a relational one nothing
+// else.
 func (p *parser) closeGroup() {
+	defer func() { p.group, p.broken, p.before = "", "", nil }()
 	if p.group == "" || p.broken == "" {
 		return
 	}
 	if p.last != "" {
 		p.item(facts.Item{Name: p.last, Status: facts.StatusTruncated, Bytes: int64(len(p.snap.Files[p.last])), Detail: "cut when " + p.group + " was"})
 	}
+	if p.before != nil {
+		p.snap.Files, p.snap.Links, p.snap.Dirs = p.before.Files, p.before.Links, p.before.Dirs
+	}
 	for _, name := range covers[p.group] {
-		if _, known := p.items[name]; !known && !p.has(name) {
+		if _, known := p.items[name]; p.before != nil || !known && !p.has(name) {
 			p.item(facts.Item{Name: name, Status: p.broken, Detail: p.group + " did not finish"})
 		}
 	}
-	p.broken = ""
 }
 
 func (p *parser) has(name string) bool {
@@ -319,6 +332,9 @@ func (p *parser) cut(after string, err error) {
 	p.snap.Manifest.Cut = "the stream ended after " + after
 	if err != nil {
 		p.snap.Manifest.Cut += ": " + err.Error()
+	}
+	if p.group != "" && p.broken == "" {
+		p.broken = facts.StatusError
 	}
 	p.closeGroup()
 	if p.last == "" {

@@ -114,6 +114,60 @@ func TestGroupThatHung(t *testing.T) {
 	if it, _ := s.Item("sys/block"); it.Status != facts.StatusTimeout {
 		t.Errorf("what the group would have read: %+v", it)
 	}
+	if _, kept := s.Files["sys/bus/pci/devices/0000:01:00.0/class"]; kept {
+		t.Error("half of a list of devices was kept: what is missing would read as not there")
+	}
+}
+
+// TestCutInsideAGroup: what a stream that was cut says of devices is all or nothing; what stands alone is kept.
+func TestCutInsideAGroup(t *testing.T) {
+	proc := mark("cmd collector/proc ok 0 10 3145728") + mark("files 4096 proc") + "==> /dev/null <==\n\n==> meminfo <==\nMemTotal: 1 kB\n\n==> cpuinfo <==\nproc"
+	pci := mark("cmd collector/pci ok 0 10 6291456") + mark("files 64 sys/bus/pci/devices") + "==> /dev/null <==\n\n==> 0000:01:00.0/class <==\n0x030000\n"
+	for name, c := range map[string]struct {
+		stream string
+		kept   []string
+		gone   []string
+		status map[string]facts.Status
+	}{
+		"in proc": {proc, []string{"proc/meminfo"}, nil, map[string]facts.Status{"proc/cpuinfo": facts.StatusTruncated, "proc/modules": facts.StatusError}},
+		"in pci": {
+			proc + "\n" + pci + "\n==> 0000:41:00.0/cla",
+			[]string{"proc/meminfo", "proc/cpuinfo"},
+			[]string{"sys/bus/pci/devices/0000:01:00.0/class"},
+			map[string]facts.Status{"sys/bus/pci/devices": facts.StatusError},
+		},
+		"in pci's links": {
+			pci + mark("links sys/bus/pci/devices") + "lrwxrwxrwx 1 0 0 0 Jan 1 00:00 0000:01:00.0/driver -> ../../../../bus/pci/drivers/nvidia\n", nil,
+			[]string{"sys/bus/pci/devices/0000:01:00.0/class"},
+			map[string]facts.Status{"sys/bus/pci/devices": facts.StatusError},
+		},
+		"after pci": {pci + mark("err collector/pci") + "@base x\n", []string{"sys/bus/pci/devices/0000:01:00.0/class"}, nil, nil},
+	} {
+		t.Run(name, func(t *testing.T) {
+			s, err := Parse(strings.NewReader(mark("begin 1 0")+c.stream), Request{Nonce: nonce})
+			if err != nil || s.Manifest.Cut == "" {
+				t.Fatalf("error %v, %+v", err, s)
+			}
+			for _, f := range c.kept {
+				if _, ok := s.Files[f]; !ok {
+					t.Errorf("%s is gone", f)
+				}
+			}
+			for _, f := range c.gone {
+				if _, ok := s.Files[f]; ok {
+					t.Errorf("%s was kept", f)
+				}
+			}
+			if len(c.gone) > 0 && len(s.Links) > 0 {
+				t.Errorf("links were kept: %v", s.Links)
+			}
+			for f, want := range c.status {
+				if it, _ := s.Item(f); it.Status != want {
+					t.Errorf("%s: %+v, want %s", f, it, want)
+				}
+			}
+		})
+	}
 }
 
 func TestParseRefuses(t *testing.T) {
