@@ -17,6 +17,7 @@ import (
 //	nvidia-smi says by its exit status what is wrong       fail
 //	driver answers for its cards                           pass
 //	module loaded, nvidia-smi not read                     unknown
+//	only a kernel log, and it says that no card came up    fail
 //	neither the kernel nor nvidia-smi was asked            unknown
 var driverLoaded = Check{ID: "driver.loaded", Title: "NVIDIA driver", Decide: decideDriver}
 
@@ -181,6 +182,12 @@ func driverState(s Subject) Finding {
 			code = notLoadedFix(s)
 		}
 		return fail(rigSubject, "the NVIDIA kernel module is not loaded").saw("not loaded", "loaded").because(ev(d.Loaded), ev(d.SMIExit)).fix(code)
+	}
+	for _, e := range s.Host.Log.Events {
+		if e.Kind == "none-initialized" {
+			return fail(rigSubject, "the driver initialised none of the cards").saw("none", "all cards").because(evs(e.Source, e.Text)).noting("%s", logHint(s)).
+				fix("driver.loaded/unbound", "bdf", firstOf(bdfs(s.Cards), "the cards"))
+		}
 	}
 	return unknown(rigSubject, "neither the kernel nor nvidia-smi was asked").knownBy("give nvidia-smi -q -x, or a snapshot of the host")
 }

@@ -128,6 +128,10 @@ func TestDriverLoaded(t *testing.T) {
 			h.Gaps[facts.KindSMI] = "no nvidia-smi -q -x in the input"
 			h.Driver = facts.Driver{Loaded: of(true), Version: of("550.90.07")}
 		}, Unknown, ""},
+		{"a kernel log alone says that none came up", 2, func(_ *rg, h *ho) {
+			h.Driver, h.Cards, h.PCI = facts.Driver{}, nil, nil
+			h.Log.Events = []facts.LogEvent{{Kind: "none-initialized", Text: "NVRM: None of the NVIDIA devices were initialized.", Source: src}}
+		}, Fail, "driver.loaded/unbound"},
 		{"nobody was asked", 2, func(_ *rg, h *ho) {
 			h.Driver = facts.Driver{}
 			for i := range h.Cards {

@@ -24,6 +24,7 @@ var logRules = []logRule{
 	{"not-called", regexp.MustCompile(`NVRM: The NVIDIA probe routine was not called for \d+ device`)},
 	{"unsigned", regexp.MustCompile(`(?i)(Loading of unsigned module is rejected|Key was rejected by service|module verification failed.*nvidia)`)},
 	{"init-failed", regexp.MustCompile(`NVRM: (?:GPU (?P<bdf>[0-9a-f]{4}:[0-9a-f]{2}:[0-9a-f]{2})\.\d: )?.*(?:RmInitAdapter failed|rm_init_adapter failed)`)},
+	{"none-initialized", regexp.MustCompile(`NVRM: None of the NVIDIA (?:graphics adapters|devices) were initialized`)},
 	{"aer", regexp.MustCompile(`(?P<bdf>[0-9a-f]{4}:[0-9a-f]{2}:[0-9a-f]{2}\.\d): (?:AER: .*|PCIe Bus Error: .*)`)},
 	{"iommu-fault", regexp.MustCompile(`(?:AMD-Vi: .*IO_PAGE_FAULT|DMAR: .*fault)`)},
 }
