@@ -43,14 +43,27 @@ func settled(t *testing.T, files map[string]string, o Options, address string, i
 	return got, warned, err
 }
 
-func TestSettle(t *testing.T) {
-	for name, tc := range map[string]struct {
-		config  string
-		address string
-		inv     inventory.SSH
-		o       Options
-		want    func(s *settings) // changes to what holds without any configuration
-	}{
+// unconfigured is how a host called node is reached when nothing says otherwise.
+func unconfigured() settings {
+	return settings{
+		alias: "node", host: "node", port: "22", user: "me", strict: "strict", timeout: DefaultConnectTimeout,
+		identityFiles: []string{"HOME/.ssh/id_rsa", "HOME/.ssh/id_ecdsa", "HOME/.ssh/id_ed25519"},
+		knownHosts:    []string{"HOME/.ssh/known_hosts", "HOME/.ssh/known_hosts2", "/etc/ssh/ssh_known_hosts", "/etc/ssh/ssh_known_hosts2"},
+		without:       map[string]bool{"publickey": false, "password": false, "keyboard-interactive": false},
+	}
+}
+
+// settleCase is an address under a configuration.
+type settleCase struct {
+	config  string
+	address string
+	inv     inventory.SSH
+	o       Options
+	want    func(s *settings) // changes to what holds without any configuration
+}
+
+func settleCases() map[string]settleCase {
+	return map[string]settleCase{
 		"a bare host":      {"", "node", inventory.SSH{}, Options{}, func(*settings) {}},
 		"host and port":    {"", "node:2222", inventory.SSH{}, Options{}, func(s *settings) { s.port = "2222" }},
 		"IPv6 and port":    {"", "[fd00::1]:2222", inventory.SSH{}, Options{}, func(s *settings) { s.alias, s.host, s.port = "fd00::1", "fd00::1", "2222" }},
@@ -95,14 +108,13 @@ func TestSettle(t *testing.T) {
 			s.without = map[string]bool{"publickey": true, "password": true, "keyboard-interactive": true}
 		}},
 		"ConnectTimeout": {"ConnectTimeout 4\nIdentitiesOnly yes\n", "node", inventory.SSH{}, Options{}, func(s *settings) { s.timeout, s.identitiesOnly = 4*time.Second, true }},
-	} {
+	}
+}
+
+func TestSettle(t *testing.T) {
+	for name, tc := range settleCases() {
 		t.Run(name, func(t *testing.T) {
-			want := settings{
-				alias: "node", host: "node", port: "22", user: "me", strict: "strict", timeout: DefaultConnectTimeout,
-				identityFiles: []string{"HOME/.ssh/id_rsa", "HOME/.ssh/id_ecdsa", "HOME/.ssh/id_ed25519"},
-				knownHosts:    []string{"HOME/.ssh/known_hosts", "HOME/.ssh/known_hosts2", "/etc/ssh/ssh_known_hosts", "/etc/ssh/ssh_known_hosts2"},
-				without:       map[string]bool{"publickey": false, "password": false, "keyboard-interactive": false},
-			}
+			want := unconfigured()
 			tc.want(&want)
 			got, warned, err := settled(t, map[string]string{"config": tc.config}, tc.o, tc.address, tc.inv)
 			if err != nil || len(warned) > 0 {

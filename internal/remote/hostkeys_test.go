@@ -39,8 +39,31 @@ func line(marker, hosts string, key ssh.PublicKey) string {
 	return strings.TrimSpace(marker+" "+hosts+" "+string(ssh.MarshalAuthorizedKey(key))) + "\n"
 }
 
-// Each row is a server with a plain key, and in some rows a certificate for it, against a known_hosts file.
-func TestHostKeysWithAuthorities(t *testing.T) {
+// endsWith demands a connection for "", else an error about host keys that says so.
+func endsWith(t *testing.T, err error, want string) {
+	t.Helper()
+	if want == "" {
+		if err != nil {
+			t.Fatal(err)
+		}
+		return
+	}
+	if p, text := phaseOf(t, err); p != PhaseHostKey || !strings.Contains(text, want) {
+		t.Errorf("%s: %s", p, text)
+	}
+}
+
+// authorityCase is a server with a plain key, and perhaps a certificate for it, against a known_hosts file.
+type authorityCase struct {
+	cert   func(t *testing.T, s *server) ssh.Signer
+	known  func(s *server) string
+	accept bool
+	want   string // "" connects, else what the error says
+	noted  bool   // a key was added to the file
+}
+
+func authorityCases(t *testing.T) map[string]authorityCase {
+	t.Helper()
 	_, otherKey := newKey(t)
 	_, caKey := newKey(t)
 	ca, other := authority{caKey}, authority{otherKey}
@@ -52,13 +75,7 @@ func TestHostKeysWithAuthorities(t *testing.T) {
 	cert := func(a authority, principal string, until uint64) func(*testing.T, *server) ssh.Signer {
 		return func(t *testing.T, s *server) ssh.Signer { return a.sign(t, s.key, principal, until) }
 	}
-	for name, tc := range map[string]struct {
-		cert   func(t *testing.T, s *server) ssh.Signer
-		known  func(s *server) string
-		accept bool
-		want   string // "" connects, else what the error says
-		noted  bool   // a key was added to the file
-	}{
+	return map[string]authorityCase{
 		"vouched for":                            {cert(ca, "127.0.0.1", forever), onlyCA, false, "", false},
 		"vouched for, nothing is noted":          {cert(ca, "127.0.0.1", forever), onlyCA, true, "", false},
 		"by another authority":                   {cert(other, "127.0.0.1", forever), onlyCA, false, "is not known", false},
@@ -80,7 +97,11 @@ func TestHostKeysWithAuthorities(t *testing.T) {
 		}, false, "", false},
 		"nothing but nonsense":  {nil, func(*server) string { return "nonsense here\n" }, false, "known_hosts cannot be read", false},
 		"known by another port": {nil, func(s *server) string { return line("", "127.0.0.1", s.key.PublicKey()) }, false, "is not known", false},
-	} {
+	}
+}
+
+func TestHostKeysWithAuthorities(t *testing.T) {
+	for name, tc := range authorityCases(t) {
 		t.Run(name, func(t *testing.T) {
 			c := newClient(t)
 			s := serve(t, c.pub)
@@ -93,14 +114,7 @@ func TestHostKeysWithAuthorities(t *testing.T) {
 				c.o.HostKeys = "accept-new"
 			}
 			_, err := c.dial(t, rigAt(s))
-			switch {
-			case tc.want == "" && err != nil:
-				t.Fatal(err)
-			case tc.want != "":
-				if p, text := phaseOf(t, err); p != PhaseHostKey || !strings.Contains(text, tc.want) {
-					t.Errorf("%s: %s", p, text)
-				}
-			}
+			endsWith(t, err, tc.want)
 			after, _ := os.ReadFile(c.known())
 			if noted := string(after) != before; noted != tc.noted {
 				t.Errorf("known_hosts is now %q", after)

@@ -110,31 +110,48 @@ func shells(t *testing.T) map[string]string {
 	return found
 }
 
+// sudoWant is what a script finds: its rights, why they are no better, and how often a person was asked.
+type sudoWant struct {
+	root, why string
+	asked     int
+}
+
+func (w sudoWant) check(t *testing.T, h *Host) {
+	t.Helper()
+	for range 2 { // the second script is not asked for again, and finds the same
+		var out bytes.Buffer
+		access, err := h.Run(t.Context(), []byte("echo \"uid $(id -u) 'quoted' $#\"\ncat # sees no more input\necho end"), &out)
+		uid := map[string]string{"sudo": "0", "none": "1000"}[w.root]
+		if err != nil || out.String() != "uid "+uid+" 'quoted' 0\nend\n" {
+			t.Errorf("%v, output %q", err, out.String())
+		}
+		if access.Root != w.root || !strings.Contains(access.Why, w.why) || (access.Why == "") != (w.why == "") {
+			t.Errorf("%+v, want %+v", access, w)
+		}
+	}
+}
+
 func TestSudo(t *testing.T) {
 	const right = "swordfish of 42"
-	type want struct {
-		root, why string
-		asked     int
-	}
 	for _, tc := range []struct {
 		sudo     string
 		ask      bool
 		password string // what the person types; "" refuses
-		want     want
+		want     sudoWant
 	}{
-		{"absent", true, right, want{"none", "sudo is not installed", 0}},
-		{"NOPASSWD", true, right, want{"sudo", "", 0}},
-		{"NOPASSWD", false, "", want{"sudo", "", 0}},
-		{"asks once", false, "", want{"none", "a password is required", 0}},
-		{"asks once", true, right, want{"sudo", "", 1}},
-		{"asks again", true, right, want{"sudo", "", 1}},
-		{"asks again", true, "guess", want{"none", "1 incorrect password attempt", 1}},
-		{"asks again", true, "", want{"none", "incorrect password", 1}},
-		{"never reads", true, right, want{"sudo", "", 1}},
-		{"not in sudoers", true, right, want{"none", "not in the sudoers file", 1}},
-		{"only ls", true, right, want{"none", "not allowed to execute /bin/sh", 1}},
-		{"requiretty", false, "", want{"none", "you must have a tty", 0}},
-		{"lecture", false, "", want{"none", "sudo: a password is required", 0}},
+		{"absent", true, right, sudoWant{"none", "sudo is not installed", 0}},
+		{"NOPASSWD", true, right, sudoWant{"sudo", "", 0}},
+		{"NOPASSWD", false, "", sudoWant{"sudo", "", 0}},
+		{"asks once", false, "", sudoWant{"none", "a password is required", 0}},
+		{"asks once", true, right, sudoWant{"sudo", "", 1}},
+		{"asks again", true, right, sudoWant{"sudo", "", 1}},
+		{"asks again", true, "guess", sudoWant{"none", "1 incorrect password attempt", 1}},
+		{"asks again", true, "", sudoWant{"none", "incorrect password", 1}},
+		{"never reads", true, right, sudoWant{"sudo", "", 1}},
+		{"not in sudoers", true, right, sudoWant{"none", "not in the sudoers file", 1}},
+		{"only ls", true, right, sudoWant{"none", "not allowed to execute /bin/sh", 1}},
+		{"requiretty", false, "", sudoWant{"none", "you must have a tty", 0}},
+		{"lecture", false, "", sudoWant{"none", "sudo: a password is required", 0}},
 	} {
 		for shell, start := range shells(t) {
 			name := tc.sudo + ", typed " + tc.password + ", " + shell
@@ -152,17 +169,7 @@ func TestSudo(t *testing.T) {
 				if err != nil {
 					t.Fatal(err)
 				}
-				for range 2 { // the second script is not asked for again, and finds the same
-					var out bytes.Buffer
-					access, err := h.Run(t.Context(), []byte("echo \"uid $(id -u) 'quoted' $#\"\ncat # sees no more input\necho end"), &out)
-					uid := map[string]string{"sudo": "0", "none": "1000"}[tc.want.root]
-					if err != nil || out.String() != "uid "+uid+" 'quoted' 0\nend\n" {
-						t.Errorf("%v, output %q", err, out.String())
-					}
-					if access.Root != tc.want.root || !strings.Contains(access.Why, tc.want.why) || (access.Why == "") != (tc.want.why == "") {
-						t.Errorf("%+v, want %+v", access, tc.want)
-					}
-				}
+				tc.want.check(t, h)
 				if asked != tc.want.asked {
 					t.Errorf("asked %d times, want %d", asked, tc.want.asked)
 				}
