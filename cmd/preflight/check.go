@@ -2,6 +2,8 @@ package main
 
 import (
 	"context"
+	"slices"
+	"strings"
 	"time"
 
 	"github.com/spf13/cobra"
@@ -65,6 +67,15 @@ func runCheck(ctx context.Context, env *environment, f *checkFlags, globs []stri
 	if err := sel.Validate(); err != nil {
 		return usage("%w", err)
 	}
+	if !slices.ContainsFunc(checks.IDs(), sel.Has) && !slices.ContainsFunc(f.only, isSite) {
+		return usage("--only and --skip leave no check to look at")
+	}
+	switch {
+	case f.save != "" && len(f.target.from) > 0:
+		return usage("--save keeps what is read from hosts; --from is saved already")
+	case f.probeLimit <= 0:
+		return usage("--probe-timeout %s: it must be above 0", f.probeLimit)
+	}
 	switch f.failOn {
 	case "fail", "warn", "unknown":
 	default:
@@ -109,3 +120,6 @@ func runCheck(ctx context.Context, env *environment, f *checkFlags, globs []stri
 	}
 	return nil
 }
+
+// isSite says whether a selection names rules of the site, which are not in the catalogue.
+func isSite(name string) bool { return name == "site" || strings.HasPrefix(name, "site.") }

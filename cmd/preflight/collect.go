@@ -34,6 +34,9 @@ Serial numbers, UUIDs and MAC addresses are blanked unless --serials is given.`,
 }
 
 func runCollect(ctx context.Context, env *environment, t *targetFlags, out string, globs []string) error {
+	if out == "" {
+		return usage("-o wants a directory, a file or -")
+	}
 	tg, err := t.resolve(env, globs, "")
 	if err != nil {
 		return err

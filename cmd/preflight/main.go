@@ -21,11 +21,16 @@ func main() { os.Exit(run()) }
 func run() int {
 	ctx, stop := signal.NotifyContext(context.Background(), os.Interrupt, syscall.SIGTERM)
 	defer stop()
+	context.AfterFunc(ctx, stop) // a second Ctrl-C ends the process, whatever it waits for
+	// A reader that left (| head) makes writes fail instead of ending the process, so that temporary folders go.
+	signal.Notify(make(chan os.Signal, 1), syscall.SIGPIPE)
 	env := &environment{stdin: os.Stdin, stdout: os.Stdout, stderr: os.Stderr}
 	root := newRoot(env)
 	err := root.ExecuteContext(ctx)
 	var e exit
 	switch {
+	case errors.Is(err, syscall.EPIPE):
+		return exitPipe
 	case errors.As(err, &e):
 		if e.err != nil {
 			_, _ = fmt.Fprintln(env.stderr, "preflight: "+e.err.Error())
@@ -38,11 +43,16 @@ func run() int {
 	return checks.ExitOK
 }
 
+// exitPipe is what a shell reports of a command whose reader left: 128 + SIGPIPE.
+const exitPipe = 141
+
 // exit carries an exit code out of a command; a nil err means that everything was said already.
 type exit struct {
 	code int
 	err  error
 }
+
+func (e exit) Unwrap() error { return e.err }
 
 func (e exit) Error() string {
 	if e.err != nil {

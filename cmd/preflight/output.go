@@ -1,6 +1,7 @@
 package main
 
 import (
+	"errors"
 	"fmt"
 	"io"
 	"os"
@@ -33,7 +34,29 @@ func (o *outputFlags) validate() error {
 	if o.verbose && o.quiet {
 		return usage("-v and -q exclude each other")
 	}
-	return nil
+	return writable(o.file)
+}
+
+// writable finds out before any host is touched whether a report can be written, since a run may take minutes.
+func writable(path string) error {
+	if path == "" || special(path) {
+		return nil
+	}
+	if info, err := os.Stat(path); err == nil && info.IsDir() {
+		return usage("-o %s: it is a directory", path)
+	}
+	tmp, err := os.CreateTemp(filepath.Dir(path), "."+filepath.Base(path)+".*")
+	if err != nil {
+		return usage("-o %s: %w", path, errors.Unwrap(err))
+	}
+	_ = tmp.Close()
+	return os.Remove(tmp.Name())
+}
+
+// special says whether a path is a device or a pipe (/dev/null, /dev/stdout): those are written to, never replaced.
+func special(path string) bool {
+	info, err := os.Stat(path)
+	return err == nil && !info.Mode().IsRegular() && !info.IsDir()
 }
 
 func (o *outputFlags) write(env *environment, r *report.Report) error {
@@ -53,6 +76,13 @@ func (o *outputFlags) render(w io.Writer, r *report.Report) error {
 
 // writeWhole writes a file beside its place and renames it, so that nothing half-written is ever left.
 func writeWhole(path string, fill func(io.Writer) error) (err error) {
+	if special(path) {
+		f, err := os.OpenFile(path, os.O_WRONLY, 0)
+		if err != nil {
+			return fmt.Errorf("write %s: %w", path, err)
+		}
+		return errors.Join(fill(f), f.Close())
+	}
 	tmp, err := os.CreateTemp(filepath.Dir(path), "."+filepath.Base(path)+".*")
 	if err != nil {
 		return fmt.Errorf("write %s: %w", path, err)

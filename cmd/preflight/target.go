@@ -62,6 +62,12 @@ func (t *target) close() {
 // resolve reads the inventory and finds the machines. Every mistake is told before any host is touched.
 func (t *targetFlags) resolve(env *environment, globs []string, profile string) (*target, error) {
 	var rigs []*inventory.Rig
+	if t.parallel < 1 {
+		return nil, usage("--parallel %d: at least 1", t.parallel)
+	}
+	if len(globs) > 0 && t.inventory == "" {
+		return nil, usage("%s: names of rigs need the inventory that declares them: -i rigs.hcl", strings.Join(globs, " "))
+	}
 	cat, err := catalog.Load()
 	if err != nil {
 		return nil, failed(err)
@@ -74,6 +80,9 @@ func (t *targetFlags) resolve(env *environment, globs []string, profile string) 
 		cat = cat.With(inv.Catalog)
 		if rigs, err = inv.Select(globs); err != nil {
 			return nil, usage("%w", err)
+		}
+		if len(rigs) == 0 {
+			return nil, usage("%s declares no rig", t.inventory)
 		}
 		if profile != "" {
 			p, err := inv.Profile(profile)
