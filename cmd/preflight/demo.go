@@ -67,6 +67,8 @@ func runDemo(ctx context.Context, env *environment, f *demoFlags) error {
 			return failed(err)
 		}
 		defer func() { _ = os.RemoveAll(dir) }()
+	} else if err = os.MkdirAll(dir, 0o755); err != nil {
+		return failed(err)
 	}
 	rigs, err := rigsim.Serve(ctx, dir, specs...)
 	if err != nil {
