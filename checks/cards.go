@@ -74,10 +74,6 @@ func modelName(c facts.Card) string {
 
 // device finds a PCI function of the host.
 func (s Subject) device(bdf string) (facts.Device, bool) {
-	for _, d := range s.Host.PCI {
-		if d.BDF == bdf {
-			return d, true
-		}
-	}
-	return facts.Device{}, false
+	d, ok := s.functions[bdf]
+	return d, ok
 }

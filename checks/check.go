@@ -18,6 +18,8 @@ type Subject struct {
 	Cat    *catalog.Catalog
 	Cards  []facts.Card // the cards that train; a small display card beside them is not among them
 	Others []facts.Card // NVIDIA cards left out of Cards
+
+	functions map[string]facts.Device // the host's PCI functions by address
 }
 
 // Check is one rule of the catalogue.
@@ -57,7 +59,10 @@ func Run(rig *inventory.Rig, host *facts.Host, policy Policy, cat *catalog.Catal
 	if rig == nil {
 		rig = &inventory.Rig{}
 	}
-	s := Subject{Rig: rig, Host: host, Policy: policy, Cat: cat}
+	s := Subject{Rig: rig, Host: host, Policy: policy, Cat: cat, functions: make(map[string]facts.Device, len(host.PCI))}
+	for _, d := range host.PCI {
+		s.functions[d.BDF] = d
+	}
 	s.Cards, s.Others = trainingCards(s)
 	var all []Finding
 	for _, c := range All() {

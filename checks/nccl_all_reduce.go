@@ -32,8 +32,12 @@ func decideNCCL(s Subject) []Finding {
 		return []Finding{skip(rigSubject, "one card has nobody to reduce with")}
 	}
 	var out []Finding
-	for _, run := range s.Host.NCCL {
-		out = append(out, judgeRun(s, run))
+	for i, run := range s.Host.NCCL {
+		f := judgeRun(s, run)
+		if i > 0 {
+			f.Subject = fmt.Sprintf("run-%d", i+1) // findings are told apart by their subject
+		}
+		out = append(out, f)
 	}
 	if len(out) == 0 {
 		return []Finding{unknown(rigSubject, "no all-reduce was run").knownBy("run without --no-probe, with nccl-tests on the host")}
