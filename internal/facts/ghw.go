@@ -2,6 +2,7 @@ package facts
 
 import (
 	"fmt"
+	"log/slog"
 	"os"
 	"path/filepath"
 	"strings"
@@ -58,13 +59,17 @@ func (b *builder) dropTree() {
 // noTree exists nowhere: without a root, ghw would read this machine and report its board as the host's.
 const noTree = "/nonexistent/preflight-tree"
 
+// silent swallows ghw's warnings. WithDisableWarnings would not do: it sets a level that the whole process shares, and
+// hosts read at the same time set it back.
+var silent = slog.New(slog.DiscardHandler)
+
 // ghwOptions point ghw at the tree and keep it off this machine: no tools, no warnings, no look at the real hardware.
 func (b *builder) ghwOptions() []any {
 	root := b.tree()
 	if root == "" {
 		root = noTree
 	}
-	return []any{ghw.WithChroot(root), ghw.WithDisableTools(), ghw.WithDisableTopology(), ghw.WithDisableWarnings()}
+	return []any{ghw.WithChroot(root), ghw.WithDisableTools(), ghw.WithDisableTopology(), ghw.WithLogger(silent)}
 }
 
 // readGHW takes names, drivers and parents of PCI devices. One device without a modalias empties ghw's whole list,
