@@ -53,7 +53,7 @@ func sudo(args []string) int {
 		return 1
 	}
 	mode := string(raw)
-	if err := syscall.Setgid(0); err == nil {
+	if err = syscall.Setgid(0); err == nil {
 		err = syscall.Setuid(0)
 	}
 	if err != nil || os.Geteuid() != 0 {
@@ -185,6 +185,8 @@ func watch(t *testing.T, text string) (stop func() (looks int)) {
 // environment of the machine, in nothing that the host sends, and in no shell.
 func TestSudo(t *testing.T) {
 	t.Parallel()
+	_, rig, dir := simulated(t, rigsim.Healthy("sudo", 2))
+	must(t, os.Remove(filepath.Join(dir, "bin/sudo")))
 	stop := watch(t, password)
 	t.Cleanup(func() {
 		if looks := stop(); looks < 20 {
@@ -208,8 +210,6 @@ func TestSudo(t *testing.T) {
 	} {
 		t.Run(c.name, func(t *testing.T) {
 			t.Parallel()
-			_, rig, dir := simulated(t, rigsim.Healthy("sudo", 2))
-			must(t, os.Remove(filepath.Join(dir, "bin/sudo")))
 			s := StartSSHD(t, Options{Rig: dir, Sudo: c.mode})
 			cl := newClient(t, s)
 			sent := &logBuffer{}

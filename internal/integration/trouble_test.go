@@ -43,6 +43,7 @@ func (g *trigger) Write(p []byte) (int, error) {
 // marked as cut; what has not is never a pass, and the host cleans up behind itself.
 func TestCutMidStream(t *testing.T) {
 	t.Parallel()
+	_, rig, dir := simulated(t, rigsim.Spec{Name: "cut", Cards: 2, Faults: []rigsim.Kind{rigsim.SMIHang}})
 	for _, c := range []struct {
 		name   string
 		signal syscall.Signal
@@ -53,7 +54,6 @@ func TestCutMidStream(t *testing.T) {
 	} {
 		t.Run(c.name, func(t *testing.T) {
 			t.Parallel()
-			_, rig, dir := simulated(t, rigsim.Spec{Name: "cut", Cards: 2, Faults: []rigsim.Kind{rigsim.SMIHang}})
 			s := StartSSHD(t, Options{Rig: dir})
 			cl := newClient(t, s)
 			cl.o.Keepalive = 500 * time.Millisecond
@@ -180,6 +180,7 @@ exec sleep 1000
 // TestLogins: what a login prints and which shell it has makes no difference, or is said.
 func TestLogins(t *testing.T) {
 	t.Parallel()
+	_, rig, dir := simulated(t, rigsim.Healthy("login", 2))
 	for _, c := range []struct {
 		name   string
 		shell  string
@@ -191,7 +192,6 @@ func TestLogins(t *testing.T) {
 	} {
 		t.Run(c.name, func(t *testing.T) {
 			t.Parallel()
-			_, rig, dir := simulated(t, rigsim.Healthy("login", 2))
 			s := StartSSHD(t, Options{Rig: dir, Shell: c.shell, Banner: c.banner})
 			cl := newClient(t, s)
 			cl.edit = hasty
@@ -268,6 +268,7 @@ func TestSilentLogin(t *testing.T) {
 // TestEndlessTool: a tool that prints without end costs its own limit and no more.
 func TestEndlessTool(t *testing.T) {
 	t.Parallel()
+	_, rig, dir := simulated(t, rigsim.Healthy("endless", 2))
 	for _, c := range []struct {
 		name, tool, item, text string
 		status                 facts.Status
@@ -278,7 +279,6 @@ func TestEndlessTool(t *testing.T) {
 	} {
 		t.Run(c.name, func(t *testing.T) {
 			t.Parallel()
-			_, rig, dir := simulated(t, rigsim.Healthy("endless", 2))
 			s := StartSSHD(t, Options{Rig: dir, Stubs: map[string]string{c.tool: c.text}})
 			cl := newClient(t, s)
 			cl.edit = func(script []byte) []byte {
