@@ -42,7 +42,7 @@ func rows(g Rig) []row {
 		if f.Verdict != checks.Fail && f.Verdict != checks.Warn {
 			continue
 		}
-		key := f.Check + string(f.Verdict) + f.Remedy
+		key := strings.Join([]string{f.Check, string(f.Verdict), f.Remedy, f.Observed, f.Expected}, "\x00")
 		i, ok := merged[key]
 		if !ok {
 			i = len(all)

@@ -145,3 +145,28 @@ func TestJSONFollowsItsSchema(t *testing.T) {
 		t.Error("the schema accepts a verdict that does not exist")
 	}
 }
+
+// Cards with the same fault share a line only when it says the same of each.
+func TestRowsKeepDifferentObservationsApart(t *testing.T) {
+	width := func(bdf, seen string) checks.Finding {
+		return checks.Finding{ID: "pcie.width@" + bdf, Check: "pcie.width", Subject: bdf, Verdict: checks.Fail, Observed: seen, Expected: "x16", Summary: bdf + " runs " + seen, Remedy: "pcie.width/slot-fault"}
+	}
+	got := rows(Rig{Findings: []checks.Finding{width("0000:01:00.0", "x8"), width("0000:21:00.0", "x4"), width("0000:41:00.0", "x8")}})
+	var lines []string
+	for _, r := range got {
+		lines = append(lines, r.text(4))
+	}
+	if diff := cmp.Diff([]string{"2 of 4 cards: runs x8", "0000:21:00.0 runs x4"}, lines); diff != "" {
+		t.Error(diff)
+	}
+}
+
+func TestSafeShowsWhatCouldHide(t *testing.T) {
+	for in, want := range map[string]string{
+		"plain": "plain", "a\x1b[2Jb": `a\x1b[2Jb`, "a\u2028b": `a\u2028b`, "a\u202eb": `a\u202eb`, "a\u061cb": `a\u061cb`, "a\x9bb": "a\uFFFDb", "a\r\nb": "a  b", "×8 – GB/s": "×8 – GB/s",
+	} {
+		if got := Safe(in); got != want {
+			t.Errorf("Safe(%q) = %q, want %q", in, got, want)
+		}
+	}
+}

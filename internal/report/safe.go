@@ -8,7 +8,7 @@ import (
 )
 
 // Safe makes control characters visible, so that nothing a host sends can move the cursor, change colours or hide a
-// line: ESC becomes \x1b. Bidirectional overrides are treated alike. Line ends become spaces.
+// line: ESC becomes \x1b. Bidirectional overrides and Unicode's own line ends are treated alike. Line ends become spaces.
 func Safe(s string) string {
 	if isPlain(s) {
 		return s
@@ -22,7 +22,7 @@ func Safe(s string) string {
 			b.WriteRune('\uFFFD')
 		case unicode.IsControl(r):
 			fmt.Fprintf(&b, `\x%02x`, r)
-		case r >= 0x202a && r <= 0x202e, r >= 0x2066 && r <= 0x2069, r == 0x200e, r == 0x200f:
+		case r == 0x061c, r >= 0x2028 && r <= 0x202e, r >= 0x2066 && r <= 0x2069, r == 0x200e, r == 0x200f:
 			fmt.Fprintf(&b, `\u%04x`, r)
 		default:
 			b.WriteRune(r)
