@@ -11,6 +11,7 @@ import (
 	"os/exec"
 	"os/user"
 	"path/filepath"
+	"strconv"
 	"strings"
 	"sync"
 	"syscall"
@@ -186,7 +187,7 @@ func (s *server) start(t *testing.T, o Options, etc string) bool {
 func (s *server) sessions(t *testing.T) []int {
 	t.Helper()
 	var out []int
-	for _, p := range processes(t) {
+	for _, p := range processes(t, 0) {
 		if strings.HasPrefix(p.cmdline, "sshd") && strings.Contains(p.cmdline, "@notty") && s.mine(p) {
 			out = append(out, p.pid)
 		}
@@ -206,7 +207,9 @@ type process struct {
 	cmdline, environ string
 }
 
-func processes(t *testing.T) []process {
+// processes are those of the machine whose number is above one; a process's descendants have higher ones than itself,
+// until the numbers wrap.
+func processes(t *testing.T, above int) []process {
 	t.Helper()
 	dirs, err := filepath.Glob("/proc/[0-9]*")
 	if err != nil {
@@ -215,7 +218,8 @@ func processes(t *testing.T) []process {
 	var out []process
 	for _, d := range dirs {
 		p := process{}
-		if _, err := fmt.Sscanf(d, "/proc/%d", &p.pid); err != nil {
+		var err error
+		if p.pid, err = strconv.Atoi(filepath.Base(d)); err != nil || p.pid <= above {
 			continue
 		}
 		cmdline, _ := os.ReadFile(d + "/cmdline") // it may have ended meanwhile

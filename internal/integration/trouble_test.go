@@ -129,7 +129,7 @@ func TestHungSMI(t *testing.T) {
 		}
 	}
 	eventually(t, 3*time.Second, "no nvidia-smi is left", func() bool {
-		for _, p := range processes(t) {
+		for _, p := range processes(t, 0) {
 			if strings.Contains(p.cmdline, "nvidia-smi") && s.mine(p) {
 				return false
 			}
@@ -233,7 +233,7 @@ func TestLoginsThatNeverRun(t *testing.T) {
 			t.Logf("error: %v", r.Err)
 			refused(t, r.Err, remote.PhaseCommand, c.want)
 			eventually(t, 5*time.Second, "the login has ended", func() bool {
-				for _, p := range processes(t) {
+				for _, p := range processes(t, 0) {
 					if strings.Contains(p.cmdline, "login-shell") && s.mine(p) {
 						return false
 					}
