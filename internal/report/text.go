@@ -298,7 +298,7 @@ func (t *textWriter) fix(f Fix) {
 			end = "reboot"
 		}
 	}
-	t.line("%s  %s  (%s)", t.paint(text.Colors{text.Bold}, fmt.Sprintf("fix %d", f.Number)), Safe(f.Title), end)
+	t.wrapped(t.paint(text.Colors{text.Bold}, fmt.Sprintf("fix %d", f.Number))+"  ", 7, fmt.Sprintf("%s  (%s)", Safe(f.Title), end))
 	for i, s := range f.Steps {
 		t.wrapped(fmt.Sprintf("  %d. ", i+1), 5, Safe(s.Text))
 		if s.Menu != "" {
