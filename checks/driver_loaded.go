@@ -32,7 +32,7 @@ func decideDriver(s Subject) []Finding {
 			out = append(out, f)
 		}
 	}
-	if len(out) > 0 {
+	if out = append(out, vanished(s)...); len(out) > 0 {
 		return out
 	}
 	for _, trouble := range []func(Subject) (Finding, bool){smiTrouble, smiExit} {
@@ -43,10 +43,34 @@ func decideDriver(s Subject) []Finding {
 	return []Finding{driverState(s)}
 }
 
+// vanished are cards that fell off the bus and are no longer listed: nothing but the log tells of them.
+func vanished(s Subject) []Finding {
+	if len(s.Host.PCI) == 0 {
+		return nil // without a list of the bus, no card is missing from it
+	}
+	said := map[string]bool{"": true}
+	for _, c := range s.Host.Cards {
+		said[c.BDF] = true
+	}
+	var out []Finding
+	for _, e := range s.Host.Log.Events {
+		if fellOff(e) && !said[e.BDF] {
+			said[e.BDF] = true
+			out = append(out, fail(e.BDF, "%s fell off the bus since boot, and is no longer listed", e.BDF).saw("fallen off the bus", "on the bus").
+				because(evs(e.Source, e.Text)).fix("driver.loaded/card-lost", "bdf", e.BDF))
+		}
+	}
+	return out
+}
+
+func fellOff(e facts.LogEvent) bool {
+	return e.Kind == "off-bus" || e.Kind == "xid" && e.Code == 79
+}
+
 // cardDriver looks at one card: still on the bus, and bound to the right driver.
 func cardDriver(s Subject, c facts.Card) (Finding, bool) {
 	for _, e := range s.Host.Log.Events {
-		if e.BDF == c.BDF && (e.Kind == "off-bus" || (e.Kind == "xid" && e.Code == 79)) {
+		if e.BDF == c.BDF && fellOff(e) {
 			return fail(c.BDF, "%s fell off the bus since boot", c.BDF).saw("fallen off the bus", "on the bus").
 				because(evs(e.Source, e.Text)).fix("driver.loaded/card-lost", "bdf", c.BDF), true
 		}

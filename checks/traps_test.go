@@ -47,6 +47,10 @@ func TestTraps(t *testing.T) {
 			h.Driver.SMIExit = of(15)
 			h.Gaps[facts.KindSMI] = "cmd/nvidia-smi-q.xml failed"
 		}},
+		"a card fell off the bus and is no longer listed; nobody declared how many there were": {"driver.loaded", Fail, func(r *inventory.Rig, h *facts.Host) {
+			r.Cards = nil
+			h.Log.Events = []facts.LogEvent{{Kind: "xid", Code: 79, BDF: "0000:a1:00.0", Text: "NVRM: Xid (PCI:0000:a1:00): 79", Source: src}}
+		}},
 		"nvidia-smi was ended by a signal: that says nothing of the driver": {"driver.loaded", Unknown, func(_ *inventory.Rig, h *facts.Host) {
 			h.Driver.SMIExit = of(153)
 			h.Gaps[facts.KindSMI] = "cmd/nvidia-smi-q.xml was cut at its size limit"
