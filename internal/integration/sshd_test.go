@@ -107,11 +107,25 @@ func need(t *testing.T, o Options) {
 		if o.Rig != "" || o.Shell != "" || o.Banner != "" || o.Sudo != "" || o.Stubs != nil {
 			t.Skip("a host of its own needs root, for its chroot and namespaces")
 		}
+		if shell := loginShell(); strings.HasSuffix(shell, "nologin") || strings.HasSuffix(shell, "false") {
+			t.Skipf("the present user may not log in: the shell of uid %d is %s", os.Geteuid(), shell)
+		}
 		return
 	}
 	if busybox() == "" {
 		t.Skip("no static busybox (apt-get install busybox-static)")
 	}
+}
+
+// loginShell is the shell of the present user; "" when /etc/passwd does not tell.
+func loginShell() string {
+	raw, _ := os.ReadFile("/etc/passwd") // other sources of users tell nothing here
+	for _, line := range strings.Split(string(raw), "\n") {
+		if f := strings.Split(line, ":"); len(f) == 7 && f[2] == strconv.Itoa(os.Geteuid()) {
+			return f[6]
+		}
+	}
+	return ""
 }
 
 func (s *server) config(o Options, etc string) string {
