@@ -16,7 +16,7 @@ demo: build ## simulated rigs on loopback over real SSH, checked and reported; c
 	@./bin/preflight demo; code=$$?; [ $$code = 3 ] || { echo "the demo ended with $$code, not with 3 (faults found)"; exit 1; }
 
 test: ## everything that needs nothing but Go and a C compiler; what is skipped says why
-	$(GO) test ./...
+	$(GO) test $(TESTFLAGS) ./...
 
 lint: ## format, vet, staticcheck, shell scripts that run on hosts
 	@out=$$($(GO) tool gofumpt -l $$(git ls-files '*.go')); [ -z "$$out" ] || { echo "not gofumpt-formatted:"; echo "$$out"; exit 1; }
