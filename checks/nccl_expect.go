@@ -178,8 +178,14 @@ func linkNow(s Subject, c facts.Card) (generation, lanes int) {
 	return reachableGen(s, c).Value, w.Value
 }
 
-// linkBest is what card and slot could do: the card's own width and generation, lowered only by what ports can do.
+// linkBest is what the card could do in a better slot: its own generation and width. A narrower link that pcie.width
+// passes (allow_x8, or Gen5 x8) is accepted here too, or a warning would have no cause.
 func linkBest(s Subject, c facts.Card) (generation, lanes int) {
+	hs := s.hops(c)
+	last := hs[len(hs)-1]
+	if linkWidth(s, c, last).Verdict == Pass {
+		return ownGen(s, c).Value, cardWidth(s, c, last).Value
+	}
 	return ownGen(s, c).Value, ownWidth(s, c).Value
 }
 

@@ -75,6 +75,14 @@ func TestTraps(t *testing.T) {
 		"sizes too small for a plateau say nothing of the links": {"nccl.all-reduce", Unknown, func(_ *inventory.Rig, h *facts.Host) {
 			h.NCCL[0].Rows = []facts.NCCLRow{{Bytes: 1 << 20, BusBW: 1.2}}
 		}},
+		"the profile allows x8, and the run is right for x8": {"nccl.all-reduce", Pass, func(r *inventory.Rig, h *facts.Host) {
+			allow := true
+			r.Profile = &inventory.Profile{AllowX8: &allow}
+			sameDevice(h)
+			narrow(h, 0, 8)
+			narrow(h, 1, 8)
+			h.NCCL = []facts.NCCLRun{goodRun(2, 7.1)}
+		}},
 		"small sizes that already reach the links pass": {"nccl.all-reduce", Pass, func(_ *inventory.Rig, h *facts.Host) {
 			h.NCCL[0].Rows = []facts.NCCLRow{{Bytes: 8 << 20, BusBW: 14}}
 		}},
