@@ -49,7 +49,7 @@ func (s *server) known() string { return fmt.Sprintf("[127.0.0.1]:%d", s.Port) }
 
 const sshdPath = "/usr/sbin/sshd"
 
-// launch is the first process of a host: it ends with its standard input, which is a pipe from this process, so that
+// launch is the first process of a host: it ends sshd with its own standard input, which is a pipe from this process, so that
 // nothing outlives the tests however they end. In a process namespace of its own, everything else ends with it.
 const launch = `
 set -e
@@ -61,9 +61,11 @@ if [ -n "$ROOT" ]; then
 	set -- chroot "$ROOT" "$@"
 fi
 exec 3<&0
-("$@" </dev/null 3<&- || true; echo "host: sshd has ended" >&2) &
-read -r _ <&3 || true
-kill $! 2>/dev/null || true
+"$@" </dev/null 3<&- &
+sshd=$!
+(read -r _ <&3 || true; kill "$sshd" 2>/dev/null) &
+wait "$sshd" || true
+echo "host: sshd has ended" >&2
 `
 
 // StartSSHD serves a host on a free port of 127.0.0.1 until the test ends. It skips the test, with the reason, where
