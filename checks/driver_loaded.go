@@ -196,6 +196,9 @@ func driverState(s Subject) Finding {
 		if why, gap := s.Host.Gaps[facts.KindSMI]; gap {
 			f.Verdict, f.Summary = Unknown, fmt.Sprintf("the module is loaded; whether nvidia-smi answers is not known: %s", why)
 			f = f.knownBy("put nvidia-smi on the PATH of non-interactive logins, or give nvidia-smi -q -x")
+			if strings.Contains(why, "not reached") { // the reading was cut before it came to nvidia-smi
+				f = f.knownBy("run the check again")
+			}
 		}
 		return f
 	case known && d.Nouveau.Value:

@@ -27,11 +27,24 @@ func WriteDiagnostics(w io.Writer, files map[string]*hcl.File, diags hcl.Diagnos
 			place := fmt.Sprintf("on %s line %d", d.Subject.Filename, d.Subject.Start.Line)
 			text = strings.Replace(text, place, "on "+Position(*d.Subject), 1)
 		}
-		if _, err := io.WriteString(w, text); err != nil {
+		if _, err := io.WriteString(w, clipLines(text)); err != nil {
 			return err
 		}
 	}
 	return nil
+}
+
+// longestLine is how much of a source line is shown, bytes: a snippet is to be read, and a file need not be text.
+const longestLine = 400
+
+func clipLines(text string) string {
+	lines := strings.Split(text, "\n")
+	for i, l := range lines {
+		if len(l) > longestLine {
+			lines[i] = strings.ToValidUTF8(l[:longestLine], "") + "…"
+		}
+	}
+	return strings.Join(lines, "\n")
 }
 
 // Position is "rigs.hcl:31:3", for messages that point into an inventory.

@@ -288,3 +288,15 @@ func write(t *testing.T, dir, name, text string) {
 		t.Fatal(err)
 	}
 }
+
+func TestALongLineIsClipped(t *testing.T) {
+	src := []byte("rig \"a\" {\n  addres = \"" + strings.Repeat("x", 100_000) + "\"\n}\n")
+	inv, diags := LoadBytes("rigs.hcl", src, Options{})
+	var b bytes.Buffer
+	if err := WriteDiagnostics(&b, inv.Files, diags, 0, false); err != nil || !diags.HasErrors() {
+		t.Fatal(err, diags)
+	}
+	if b.Len() > 4000 || !strings.Contains(b.String(), "rigs.hcl:2:3") {
+		t.Errorf("%d bytes: %.300s", b.Len(), b.String())
+	}
+}
