@@ -1,7 +1,6 @@
 package facts
 
 import (
-	"fmt"
 	"log/slog"
 	"os"
 	"path/filepath"
@@ -120,6 +119,17 @@ func memoryDir() string {
 	return ""
 }
 
+// named are the functions whose name and driver matter to anyone: cards, bridges, network, NVMe. A server has hundreds
+// of others, and a tree is slow to write.
+func named(d Device) bool {
+	for _, class := range []string{"03", "12", "0604", "02", "0108"} {
+		if strings.HasPrefix(d.Class, class) {
+			return true
+		}
+	}
+	return false
+}
+
 // writePCI lays out the few files that ghw's PCI reader looks at: devices as relative links into sys/devices (the
 // parent is known only from the link), and a directory for each driver (a dangling link is not enough).
 func (b *builder) writePCI(dir string) error {
@@ -129,6 +139,9 @@ func (b *builder) writePCI(dir string) error {
 	}
 	drivers := map[string]bool{}
 	for _, d := range b.host.PCI {
+		if !named(d) {
+			continue
+		}
 		modalias, ok := b.text(pciDevices + d.BDF + "/modalias")
 		if !ok {
 			modalias = d.modalias()
@@ -138,7 +151,7 @@ func (b *builder) writePCI(dir string) error {
 			return err
 		}
 		revision, _ := b.text(pciDevices + d.BDF + "/revision")
-		for name, text := range map[string]string{"modalias": modalias, "revision": firstNonEmpty(revision, "0x00"), "numa_node": fmt.Sprint(d.NUMA.Or(-1))} {
+		for name, text := range map[string]string{"modalias": modalias, "revision": firstNonEmpty(revision, "0x00")} {
 			if err := os.WriteFile(filepath.Join(real, name), []byte(text+"\n"), 0o600); err != nil {
 				return err
 			}
