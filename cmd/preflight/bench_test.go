@@ -38,8 +38,9 @@ func BenchmarkStart(b *testing.B) {
 // benchHosts is how many simulated hosts the two below read at once.
 const benchHosts = 16
 
-// BenchmarkHosts reads simulated hosts over SSH on loopback: preflight (which parses and judges as well) beside
-// `xargs -P 32 ssh` running the same script and keeping only its output.
+// BenchmarkHosts reads simulated hosts over SSH on loopback: check (which parses and judges as well) and collect
+// (which parses, blanks serials and writes archives) beside `xargs -P 32 ssh` running the same script and keeping its
+// output.
 func BenchmarkHosts(b *testing.B) {
 	bin := build(b)
 	var specs []rigsim.Spec
@@ -51,10 +52,18 @@ func BenchmarkHosts(b *testing.B) {
 		b.Fatal(err)
 	}
 	defer rigs.Close()
-	b.Run("preflight", func(b *testing.B) {
+	b.Run("preflight-check", func(b *testing.B) {
 		for b.Loop() {
 			out, err := exec.Command(bin, "check", "-i", rigs.InventoryPath, "-F", os.DevNull, "--no-probe", "-q").CombinedOutput()
 			if e, ok := err.(*exec.ExitError); !ok || e.ExitCode() != 4 { //nolint:errorlint // exactly what Run returns
+				b.Fatalf("%v\n%s", err, out)
+			}
+		}
+	})
+	b.Run("preflight-collect", func(b *testing.B) {
+		dir := b.TempDir()
+		for b.Loop() {
+			if out, err := exec.Command(bin, "collect", "-i", rigs.InventoryPath, "-F", os.DevNull, "-o", dir).CombinedOutput(); err != nil {
 				b.Fatalf("%v\n%s", err, out)
 			}
 		}

@@ -61,7 +61,7 @@ func runCollect(ctx context.Context, env *environment, t *targetFlags, out strin
 		}
 	}
 	code := checks.ExitOK
-	for _, r := range tg.run(ctx, env, fleet.Options{Parallel: t.parallel, Serials: t.serials, Tool: version, Save: save}) {
+	for _, r := range tg.run(ctx, env, fleet.Options{Raw: true, Parallel: t.parallel, Serials: t.serials, Tool: version, Save: save}) {
 		switch {
 		case r.Snapshot == nil:
 			_, _ = fmt.Fprintf(env.stderr, "preflight: %s: %v\n", r.Rig.Name, r.Err)

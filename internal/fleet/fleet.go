@@ -30,6 +30,7 @@ type Open func(ctx context.Context, rig *inventory.Rig) (Host, error)
 type Options struct {
 	Parallel int // rigs at once; 0 means DefaultParallel
 	Probe    bool
+	Raw      bool // only read and save: no facts, no findings
 	ProbeOpt probe.Options
 	Serials  bool
 	Tool     string
@@ -113,7 +114,11 @@ func one(ctx context.Context, rig *inventory.Rig, open Open, o Options) Result {
 	r := Result{Rig: rig}
 	tell := func(p Phase) { o.Events(Event{Rig: rig.Name, Phase: p, Elapsed: time.Since(start)}) }
 	defer func() {
-		o.Events(Event{Rig: rig.Name, Phase: Done, Elapsed: time.Since(start), Verdict: r.Judged().Verdict(), Err: r.Err})
+		done := Event{Rig: rig.Name, Phase: Done, Elapsed: time.Since(start), Verdict: r.Judged().Verdict(), Err: r.Err}
+		if o.Raw && r.Err == nil {
+			done.Verdict = ""
+		}
+		o.Events(done)
 	}()
 	tell(Connecting)
 	host, err := open(ctx, rig)
@@ -128,23 +133,33 @@ func one(ctx context.Context, rig *inventory.Rig, open Open, o Options) Result {
 		r.Err, r.Took = err, time.Since(start)
 		return r
 	}
-	seen := facts.FromSnapshot(snap)
-	if o.Probe && ctx.Err() == nil {
-		if probe.Ready(seen, o.ProbeOpt) {
-			tell(Probing)
-		}
-		r.Err = probe.NCCL(ctx, runner{host}, seen, snap, o.ProbeOpt)
-		seen = facts.FromSnapshot(snap)
+	r.Snapshot = snap
+	if !o.Raw {
+		r = judged(ctx, r, host, o, tell)
 	}
-	err = r.Err
-	r = Judge(rig, snap, seen, o.Catalog)
-	r.Err, r.Took = err, time.Since(start)
+	r.Took = time.Since(start)
 	if o.Save != nil {
 		if err := o.Save(rig, snap); err != nil {
 			r.Err = errors.Join(r.Err, fmt.Errorf("the snapshot was not saved: %w", err))
 		}
 	}
 	return r
+}
+
+// judged probes a rig that was read, and judges it.
+func judged(ctx context.Context, r Result, host Host, o Options, tell func(Phase)) Result {
+	seen := facts.FromSnapshot(r.Snapshot)
+	var err error
+	if o.Probe && ctx.Err() == nil {
+		if probe.Ready(seen, o.ProbeOpt) {
+			tell(Probing)
+		}
+		err = probe.NCCL(ctx, runner{host}, seen, r.Snapshot, o.ProbeOpt)
+		seen = facts.FromSnapshot(r.Snapshot)
+	}
+	out := Judge(r.Rig, r.Snapshot, seen, o.Catalog)
+	out.Err = err
+	return out
 }
 
 // Judge decides one rig from its snapshot; host may be nil, then it is read from the snapshot, and so may the

@@ -74,6 +74,10 @@ func (s *Shower) Event(e fleet.Event) {
 }
 
 func (s *Shower) plain(e fleet.Event) {
+	if e.Phase == fleet.Done && e.Verdict == "" {
+		_, _ = fmt.Fprintf(s.w, "preflight: %s: read in %.1f s\n", e.Rig, e.Elapsed.Seconds())
+		return
+	}
 	if e.Phase == fleet.Done {
 		_, _ = fmt.Fprintf(s.w, "preflight: %s: %s after %.1f s\n", e.Rig, e.Verdict, e.Elapsed.Seconds())
 		return
