@@ -98,7 +98,8 @@ func Local(ctx context.Context, req Request) (*facts.Snapshot, error) {
 	return Collect(ctx, Shell{}, req)
 }
 
-// Shell runs scripts with a shell of this machine, in a process group of its own, which ends with the context.
+// Shell runs scripts with a shell of this machine, in a session of its own, which ends with the context. A session has
+// no terminal: a shell with job control would be stopped by the one that preflight runs on, and wait for ever.
 type Shell struct {
 	Argv []string // default: /bin/sh -s
 	Env  []string // default: that of this process
@@ -118,7 +119,7 @@ func (s Shell) Run(ctx context.Context, script []byte, stdout io.Writer) (Access
 	cmd := exec.CommandContext(ctx, argv[0], argv[1:]...)
 	cmd.Env = s.Env
 	cmd.Stdout = w
-	cmd.SysProcAttr = &syscall.SysProcAttr{Setpgid: true}
+	cmd.SysProcAttr = &syscall.SysProcAttr{Setsid: true}
 	cmd.Cancel = func() error { return syscall.Kill(-cmd.Process.Pid, syscall.SIGTERM) }
 	cmd.WaitDelay = 3 * time.Second
 	stdin, err := cmd.StdinPipe()

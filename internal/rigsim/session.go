@@ -60,7 +60,7 @@ func (s *server) run(ctx context.Context, command string, ch ssh.Channel) uint32
 	cmd := exec.CommandContext(ctx, "/bin/sh", "-c", command)
 	cmd.Env, cmd.Dir = s.env, filepath.Join(s.rig.Root, homeDir)
 	cmd.Stdout, cmd.Stderr = ch, ch.Stderr()
-	cmd.SysProcAttr = &syscall.SysProcAttr{Setpgid: true}
+	cmd.SysProcAttr = &syscall.SysProcAttr{Setsid: true}
 	cmd.Cancel = func() error { return syscall.Kill(-cmd.Process.Pid, syscall.SIGTERM) }
 	cmd.WaitDelay = killGrace
 	stdin, err := cmd.StdinPipe()
