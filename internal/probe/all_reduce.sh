@@ -20,9 +20,38 @@ tmp=$(mktemp -d "${TMPDIR:-/tmp}/preflight.XXXXXX" 2>/dev/null) || tmp=$(mktemp 
 }
 job=''
 side=''
+
+# tree_of PID...: the processes and all that descend from them. Without a terminal dash has no job control, so there is
+# no process group to end, and setsid need not be there: parents in /proc tell who belongs to the run.
+tree_of() {
+	tree="$*"
+	level="$*"
+	while [ -n "$level" ]; do
+		next=''
+		for s in /proc/[0-9]*/stat; do
+			IFS= read -r line <"$s" || continue
+			p=${s#/proc/}
+			rest=${line##*) }
+			rest=${rest#? }
+			case " $level " in *" ${rest%% *} "*) next="$next ${p%/stat}" ;; esac
+		done 2>/dev/null
+		level=${next# }
+		tree="$tree$next"
+	done
+}
+
+# end SIGNAL PID...: to the whole tree of each.
+end() {
+	signal=$1
+	shift
+	tree_of "$@"
+	# shellcheck disable=SC2086 # a list of numbers
+	kill "-$signal" $tree 2>/dev/null
+}
+
 finish() {
-	[ -n "$side" ] && kill -KILL "-$side" 2>/dev/null
-	[ -n "$job" ] && kill -KILL "-$job" 2>/dev/null
+	# shellcheck disable=SC2086 # empty ones vanish
+	[ -n "$job$side" ] && end KILL $job $side
 	rm -rf "$tmp"
 }
 trap finish EXIT
@@ -41,19 +70,17 @@ find_tool() {
 	return 1
 }
 
-# start FILE COMMAND...: in the background, in a process group of its own, holding none of our descriptors. Its exit
-# status appears in FILE.rc. The group's number is left in $started.
+# start FILE COMMAND...: in the background, holding none of our descriptors. Its exit status appears in FILE.rc. The
+# process number is left in $started.
 start() {
 	out=$1
 	shift
-	set -m
 	(
 		"$@"
 		echo $? >"$out.rc.new"
 		mv "$out.rc.new" "$out.rc"
 	) >"$out" 2>&1 </dev/null &
 	started=$!
-	set +m
 }
 
 # What a card must say for a sample to count: its state and utilisation, by a side process that may hang alone.
@@ -81,7 +108,8 @@ while [ ! -s "$tmp/help.rc" ] && [ "$i" -lt 10 ]; do
 done
 json=''
 grep -q -e '-J' "$tmp/help" 2>/dev/null && json=yes
-kill -KILL "-$job" 2>/dev/null
+[ -s "$tmp/help.rc" ] || end KILL "$job"
+job=''
 
 files=''
 for b in $BUSES; do
@@ -115,13 +143,19 @@ while [ ! -s "$tmp/run.rc" ]; do
 	sleep 0.3 2>/dev/null || sleep 1
 done
 if [ -n "$ended" ]; then
-	kill -TERM "-$job" 2>/dev/null
+	tree_of "$job"
+	all=$tree
+	end TERM "$job"
 	sleep 1
-	kill -KILL "-$job" 2>/dev/null
+	# Those whose parent is gone by now are known from before.
+	# shellcheck disable=SC2086 # a list of numbers
+	end KILL $all
 	sleep 1
 	# A process in state D ignores even SIGKILL: the driver is wedged. It is left alone.
-	state=$(sed -n 's/^State:[[:space:]]*\([A-Z]\).*/\1/p' "/proc/$job/status" 2>/dev/null)
-	[ "$state" = D ] && ended=wedged
+	for p in $all; do
+		state=$(sed -n 's/^State:[[:space:]]*\([A-Z]\).*/\1/p' "/proc/$p/status" 2>/dev/null)
+		[ "$state" = D ] && ended=wedged
+	done
 	say ended "$ended"
 else
 	say exit "$(cat "$tmp/run.rc")"

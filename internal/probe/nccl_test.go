@@ -67,11 +67,25 @@ func host(t *testing.T, sh string, tool string) (shell, *facts.Host) {
 		t.Fatal(err)
 	}
 	t.Cleanup(func() {
+		if p := running(dir); p != "" {
+			t.Errorf("still running on the host: %s", p)
+		}
 		if left, _ := os.ReadDir(tmp); len(left) > 0 {
 			t.Errorf("%d files left behind on the host, the first is %s", len(left), left[0].Name())
 		}
 	})
 	return shell{argv: append(argv, "-s"), env: []string{"PATH=" + bin + ":/usr/bin:/bin", "HOME=" + dir, "TMPDIR=" + tmp, "PREFLIGHT_ROOT=" + dir}}, h
+}
+
+// running is the command line of a process that names the host's directory, or "".
+func running(dir string) string {
+	all, _ := filepath.Glob("/proc/[0-9]*/cmdline")
+	for _, path := range all {
+		if raw, err := os.ReadFile(path); err == nil && strings.Contains(string(raw), dir) {
+			return strings.ReplaceAll(string(raw), "\x00", " ")
+		}
+	}
+	return ""
 }
 
 func probed(t *testing.T, sh, tool string, limit time.Duration) *facts.Host {
