@@ -44,7 +44,10 @@ func isDeviceLink(p string) bool {
 // Save writes a snapshot as .tar.gz: manifest.json, the host's files below root/ with their symlinks as on the host
 // (a tree that ghw reads as its chroot), cmd/ and probe/. The same snapshot gives the same bytes.
 func Save(w io.Writer, s *Snapshot) error {
-	zw := gzip.NewWriter(w)
+	zw, err := gzip.NewWriterLevel(w, gzip.BestSpeed) // many hosts end at once, and a few kB matter less than the wait
+	if err != nil {
+		return err
+	}
 	tw := tar.NewWriter(zw)
 	a := &archiver{tw: tw, at: s.Manifest.At, used: map[string]bool{}, real: map[string]string{}}
 	kept := map[string]string{} // links that stay out of the tree
