@@ -24,7 +24,11 @@ type Host struct {
 	Topo       []TopoPair      `json:"topo"` // nvidia-smi topo -m
 	P2P        []P2PPair       `json:"p2p"`  // nvidia-smi topo -p2p
 	Log        KernelLog       `json:"kernel_log"`
-	Load       []LinkSample    `json:"load"` // links seen while a probe was running
+	AEROwned   Fact[bool]      `json:"aer_owned_by_os,omitzero"` // the firmware granted AER to the OS (_OSC)
+	Software   Software        `json:"software"`
+	Limits     Limits          `json:"limits"`
+	Conflicts  []Conflict      `json:"conflicts,omitempty"` // where two sources of the input disagree
+	Load       []LinkSample    `json:"load"`                // links seen while a probe was running
 	NCCL       []NCCLRun       `json:"nccl"`
 	Hypervisor Fact[bool]      `json:"hypervisor,omitzero"`      // cpuinfo flag
 	CapUnits   Fact[[]string]  `json:"power_cap_units,omitzero"` // files that set a power limit at boot
@@ -100,6 +104,17 @@ type CPU struct {
 	Nodes      Fact[int]     `json:"numa_nodes,omitzero"`             // online NUMA nodes
 	LimitWatts Fact[float64] `json:"package_limit,omitzero" unit:"W"` // RAPL PL2 (else PL1) of one package
 	EmptyCount Fact[int]     `json:"empty_sockets,omitzero"`          // SMBIOS type 4 Unpopulated
+	NUMA       []NUMANode    `json:"nodes,omitempty"`
+}
+
+// NUMANode is one online node of devices/system/node. Socket is the physical package of its processors, -1 unknown.
+type NUMANode struct {
+	ID       int    `json:"id"`
+	CPUs     string `json:"cpus"` // list as the kernel prints it, "0-15,32-47"; "" for a node without processors
+	MemMiB   int64  `json:"memory_mib"`
+	Distance []int  `json:"distance,omitempty"`
+	Socket   int    `json:"socket"`
+	Source   string `json:"source"`
 }
 
 // Memory is the RAM of the host.
@@ -135,6 +150,7 @@ type Driver struct {
 	SMIError    Fact[string] `json:"smi_error,omitzero"` // first line of a failed nvidia-smi
 	SMIHung     Fact[bool]   `json:"smi_hung,omitzero"`  // nvidia-smi ran past its deadline
 	EnableReBAR Fact[int]    `json:"nvreg_enable_resizable_bar,omitzero"`
+	Persistd    Fact[bool]   `json:"persistenced,omitzero"` // nvidia-persistenced is running
 }
 
 // Card is one NVIDIA GPU: its PCI function, joined with what the driver says of it.
@@ -170,6 +186,26 @@ type Card struct {
 	Processes    Fact[int]     `json:"compute_processes,omitzero"` // of type C or C+G
 	Sick         Fact[string]  `json:"sick,omitzero"`              // "ERR!", "GPU is lost", Unknown Error …
 	Excluded     Fact[bool]    `json:"excluded,omitzero"`
+
+	BoardPart      Fact[string]           `json:"board_part_number,omitzero"`
+	Reasons        Fact[[]string]         `json:"clocks_event_reasons,omitzero"` // active ones, as "hw_thermal_slowdown"
+	ReasonUS       Fact[map[string]int64] `json:"clocks_event_time,omitzero" unit:"us"`
+	ClockSM        Fact[int]              `json:"clock_sm,omitzero" unit:"MHz"`
+	ClockSMMax     Fact[int]              `json:"clock_sm_max,omitzero" unit:"MHz"`
+	TempMemory     Fact[int]              `json:"temperature_memory,omitzero" unit:"C"`
+	TempSlowdown   Fact[int]              `json:"temperature_slowdown,omitzero" unit:"C"`
+	TempTarget     Fact[int]              `json:"temperature_target,omitzero" unit:"C"`
+	ECC            Fact[bool]             `json:"ecc,omitzero"`
+	ECCVolatile    Fact[int64]            `json:"ecc_uncorrected_volatile,omitzero"`  // since the driver was loaded
+	ECCAggregate   Fact[int64]            `json:"ecc_uncorrected_aggregate,omitzero"` // of the card's life
+	RetiredPending Fact[bool]             `json:"retired_pages_pending,omitzero"`
+	RemapPending   Fact[bool]             `json:"row_remap_pending,omitzero"`
+	RemapFailure   Fact[bool]             `json:"row_remap_failure,omitzero"`
+	Remapped       Fact[int64]            `json:"rows_remapped_uncorrectable,omitzero"`
+	Recovery       Fact[string]           `json:"recovery_action,omitzero"` // None, Reset, Reboot, Drain P2P …
+	Replays        Fact[int64]            `json:"replays,omitzero"`         // PCIe replays since the driver was loaded
+	SMIDevice      Fact[string]           `json:"smi_device,omitzero"`      // "2684", as the driver sees the card
+	Fabric         Fact[string]           `json:"fabric_state,omitzero"`    // NVSwitch machines: Completed, In Progress …
 }
 
 // SMILink is nvidia-smi's view of the card's own link; generations are 1…6, widths are lanes.
@@ -180,55 +216,6 @@ type SMILink struct {
 	HostMax   Fact[int] `json:"gen_host_max,omitzero"`
 	Width     Fact[int] `json:"width_current,omitzero"`
 	WidthMax  Fact[int] `json:"width_max,omitzero"`
-}
-
-// Device is one PCI function.
-type Device struct {
-	BDF      string       `json:"bdf"`   // dddd:bb:dd.f, lower case
-	Class    string       `json:"class"` // six hex digits, "030000"
-	Vendor   string       `json:"vendor"`
-	Product  string       `json:"device"`
-	SubVend  string       `json:"subsystem_vendor,omitempty"`
-	SubDev   string       `json:"subsystem_device,omitempty"`
-	Label    string       `json:"label,omitempty"`    // a name for people
-	Chain    []string     `json:"chain,omitempty"`    // BDFs from the root port down to the parent
-	RootBus  string       `json:"root_bus,omitempty"` // "0000:40" of pci0000:40
-	Driver   Fact[string] `json:"driver,omitzero"`    // "" when known to have none
-	NUMA     Fact[int]    `json:"numa_node,omitzero"`
-	Socket   Fact[int]    `json:"socket,omitzero"` // physical package nearest to the device
-	BARs     []BAR        `json:"bars,omitempty"`
-	Link     Link         `json:"link"`
-	PortType Fact[string] `json:"port_type,omitzero"` // root, upstream, downstream, endpoint …
-	Second   Fact[int]    `json:"secondary_bus,omitzero"`
-	Subord   Fact[int]    `json:"subordinate_bus,omitzero"`
-	ACS      Fact[int]    `json:"acs_control,omitzero"`   // control word of extended capability 0x000d
-	Presence Fact[bool]   `json:"slot_presence,omitzero"` // SltSta.PresDet of a port
-	VF       bool         `json:"vf,omitempty"`           // SR-IOV virtual function
-	Removed  bool         `json:"external,omitempty"`     // behind Thunderbolt or USB4
-	NetNames []string     `json:"net,omitempty"`
-}
-
-// BAR is one base address register. Size and Start are bytes.
-type BAR struct {
-	Index      int    `json:"index"`
-	Start      uint64 `json:"start"`
-	Size       uint64 `json:"size"`
-	Mem        bool   `json:"mem"`
-	Mem64      bool   `json:"mem64"`
-	Prefetch   bool   `json:"prefetch"`
-	Unassigned bool   `json:"unassigned"`
-	Source     string `json:"source"`
-}
-
-// Link is the PCIe link at this function's own upstream side (for a port: the link below a root or
-// downstream port, the link above an upstream port). Width is lanes, speed is GT/s.
-// Broken is known and true when config reads answered 0xFFFF (width 63, speed Unknown).
-type Link struct {
-	Width    Fact[int]     `json:"width,omitzero"`
-	MaxWidth Fact[int]     `json:"max_width,omitzero"`
-	Speed    Fact[float64] `json:"speed,omitzero" unit:"GT/s"`
-	MaxSpeed Fact[float64] `json:"max_speed,omitzero" unit:"GT/s"`
-	Broken   Fact[bool]    `json:"broken,omitzero"`
 }
 
 // Window is an address window of a PCI root bus.
