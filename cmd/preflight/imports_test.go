@@ -16,14 +16,15 @@ import (
 // facts never know a threshold, and nothing but the commands knows everything.
 var arrows = map[string][]string{
 	"internal/catalog":     {},
+	"internal/lang":        {},
 	"inventory":            {"internal/catalog"},
 	"internal/facts":       {"internal/catalog"},
 	"checks":               {"inventory", "internal/facts", "internal/catalog"},
-	"remediation":          {"checks", "internal/catalog"},
+	"remediation":          {"checks", "internal/catalog", "internal/lang"},
 	"internal/remote":      {"inventory"},
 	"internal/collect":     {"internal/facts"},
 	"internal/probe":       {"internal/facts"},
-	"internal/report":      {"remediation", "checks", "internal/facts"},
+	"internal/report":      {"remediation", "checks", "internal/facts", "internal/lang"},
 	"internal/fleet":       {"internal/collect", "internal/probe", "internal/facts", "internal/catalog", "inventory", "checks"},
 	"internal/progress":    {"internal/fleet"},
 	"internal/rigsim":      {"internal/collect", "internal/facts", "internal/catalog", "inventory", "checks"},
