@@ -21,6 +21,12 @@ var switchesCSV []byte
 //go:embed data/power.csv
 var powerCSV []byte
 
+//go:embed data/xids.csv
+var xidsCSV []byte
+
+//go:embed data/drivers.csv
+var driversCSV []byte
+
 // Catalog is every table. It is immutable once loaded.
 type Catalog struct {
 	GPUs     []GPU
@@ -28,6 +34,8 @@ type Catalog struct {
 	Bridges  map[string]Bridge // by "vvvv:dddd"
 	Watts    map[string]Watts  // components by key
 	cpuModel map[string]CPUModel
+	xids     map[int]Xid
+	floors   map[string]Floor // driver.go, by "kind key"
 }
 
 // Load reads the embedded tables; the result is shared, since nothing changes it.
@@ -54,6 +62,8 @@ func load() (*Catalog, error) {
 		{"cpu_models.csv", cpuModelsCSV, addCPUModels},
 		{"pcie_switches.csv", switchesCSV, addBridges},
 		{"power.csv", powerCSV, addWatts},
+		{"xids.csv", xidsCSV, addXids},
+		{"drivers.csv", driversCSV, addDrivers},
 	}
 	for _, s := range steps {
 		rows, err := table(s.name, s.data)
