@@ -216,7 +216,7 @@ read_proc() {
     single 262144 proc/meminfo proc/cmdline proc/version proc/uptime proc/modules proc/self/mounts proc/1/cgroup \
         proc/sys/kernel/osrelease proc/sys/kernel/dmesg_restrict proc/sys/kernel/hostname proc/sys/kernel/random/boot_id \
         proc/driver/nvidia/version proc/driver/nvidia/params etc/os-release etc/docker/daemon.json etc/nccl.conf \
-        .dockerenv run/systemd/container run/.containerenv proc/iomem
+        .dockerenv run/systemd/container run/.containerenv run/nvidia-persistenced/nvidia-persistenced.pid proc/iomem
     single 1048576 proc/cpuinfo
     attributes 16384 proc/driver/nvidia/gpus '*/information'
     if [ -r "$R/proc/1/environ" ]; then # the rest of it is nobody's business
@@ -241,6 +241,7 @@ read_pci() {
         if [ -L "$f" ]; then set -- "$@" "$f"; fi
     done
     links sys/bus/pci/devices "$@"
+    dir sys/bus/pci_express/devices
     attributes 4096 sys/bus/pci/slots '*/address */cur_bus_speed */max_bus_speed'
 }
 

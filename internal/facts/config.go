@@ -11,6 +11,8 @@ type Config struct {
 	LnkSta   *LinkWord
 	Presence *bool   // SltSta Presence Detect State, of a port with a slot
 	ACS      *int    // ACS control word
+	AERUncor *int    // uncorrectable error status of capability 0001h
+	AERCor   *int    // correctable error status
 	ReBAR1   []int64 // sizes offered for the aperture BAR, MiB; nil: no capability
 	ReBARCur int64   // MiB
 	Dead     bool    // all ones: the device does not answer
@@ -30,6 +32,7 @@ var portTypes = map[uint16]string{
 
 const (
 	capPCIe   = 0x10
+	extAER    = 0x0001
 	extACS    = 0x000d
 	extReBAR  = 0x0015
 	maxHops   = 64 // a sane list has fewer; a loop in a broken image ends here
@@ -89,6 +92,11 @@ func parseExtended(c []byte, out *Config) {
 	for hop := 0; hop < maxHops && at >= extStart && at+8 <= len(c); hop++ {
 		h := le32(c, at)
 		switch h & 0xffff {
+		case extAER: // PCIe Base 7.8.4: uncorrectable status at 4, correctable status at 10h
+			if at+0x14 <= len(c) {
+				u, k := int(le32(c, at+4)), int(le32(c, at+0x10))
+				out.AERUncor, out.AERCor = &u, &k
+			}
 		case extACS:
 			v := int(le16(c, at+6))
 			out.ACS = &v
@@ -172,6 +180,12 @@ func (d *Device) applyConfig(cfg Config, src string) {
 	if cfg.ACS != nil {
 		d.ACS = Of(*cfg.ACS, src)
 	}
+	if cfg.Extended {
+		d.Extended = Of(true, src)
+	}
+	if cfg.AERCor != nil {
+		d.AER.Uncorrectable, d.AER.Correctable = Of(*cfg.AERUncor, src+"#UESta"), Of(*cfg.AERCor, src+"#CESta")
+	}
 	// Kernels before 4.13 have no link attributes in sysfs; the registers say the same.
 	if cfg.LnkCap != nil && cfg.LnkCap.Width > 0 {
 		d.Link.MaxWidth = First(d.Link.MaxWidth, Of(cfg.LnkCap.Width, src+"#LnkCap"))
@@ -184,7 +198,7 @@ func (d *Device) applyConfig(cfg Config, src string) {
 }
 
 func (c *Card) applyCardConfig(cfg Config, d Device, src string) {
-	c.Device.Link, c.Device.PortType, c.Device.ACS = d.Link, d.PortType, d.ACS
+	c.Device.Link, c.Device.PortType, c.Device.ACS, c.Device.AER, c.Device.Extended = d.Link, d.PortType, d.ACS, d.AER, d.Extended
 	switch {
 	case cfg.ReBAR1 != nil:
 		c.ReBARMiB = First(c.ReBARMiB, Of(cfg.ReBAR1, src+"#ReBAR"))

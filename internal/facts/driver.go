@@ -34,6 +34,12 @@ func readDriver(b *builder) {
 		d.EnableReBAR = paramValue(t, "EnableResizableBar")
 	}
 	b.readProcGPUs()
+	const pid = "run/nvidia-persistenced/nvidia-persistenced.pid"
+	if _, ok := b.snap.Files[pid]; ok {
+		d.Persistd = Of(true, "file:"+pid)
+	} else if it, ok := b.items[pid]; ok && it.Status == StatusAbsent {
+		d.Persistd = Of(false, "file:"+pid)
+	}
 	if t, ok := b.text("cmd/power-cap-units.txt"); ok {
 		b.host.CapUnits = Of(strings.Fields(t), "cmd:grep power limit units")
 	} else if it, seen := b.items["cmd/power-cap-units.txt"]; seen && it.Status != StatusDenied {

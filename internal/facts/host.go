@@ -260,6 +260,9 @@ type Disk struct {
 type IOMMU struct {
 	On    Fact[bool]     `json:"on,omitzero"`
 	Types map[string]int `json:"group_types,omitempty"` // type -> number of groups
+
+	Cards   map[string]string `json:"card_types,omitempty"`         // card -> type of its group: DMA, DMA-FQ, identity …
+	Default Fact[string]      `json:"default_domain_type,omitzero"` // Translated, Passthrough: as the kernel logs it
 }
 
 // TopoPair is one cell of nvidia-smi topo -m, cards by BDF when known, else by "GPU0".

@@ -18,7 +18,7 @@ func FromSnapshot(s *Snapshot) *Host {
 	// Order matters where a source leans on another: cards need devices, matrices need card indexes.
 	for _, read := range []func(*builder){
 		readOS, readDMI, readCPU, readMemory, readDisks, readPCI, readConfig, readGHW, readIOMem, readSMBIOS,
-		readDriver, readSMI, readSamples, readTopo, readP2P, readIOMMU, readKernelLog, readLoad, readNCCL, readVirt, readModels,
+		readDriver, readSMI, readSamples, readTopo, readP2P, readIOMMU, readAEROwner, readKernelLog, readLoad, readNCCL, readVirt, readModels,
 	} {
 		read(b)
 	}

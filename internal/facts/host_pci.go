@@ -20,6 +20,7 @@ type Device struct {
 	Second   Fact[int]    `json:"secondary_bus,omitzero"`
 	Subord   Fact[int]    `json:"subordinate_bus,omitzero"`
 	ACS      Fact[int]    `json:"acs_control,omitzero"`   // control word of extended capability 0x000d
+	Extended Fact[bool]   `json:"extended_read,omitzero"` // extended configuration space was read: what it lacks is not there
 	Presence Fact[bool]   `json:"slot_presence,omitzero"` // SltSta.PresDet of a port
 	VF       bool         `json:"vf,omitempty"`           // SR-IOV virtual function
 	Removed  bool         `json:"external,omitempty"`     // behind Thunderbolt or USB4
@@ -28,7 +29,7 @@ type Device struct {
 }
 
 // AER is the function's Advanced Error Reporting: the status words of extended capability 0x0001, and the
-// kernel's counters since boot (aer_dev_correctable, _nonfatal, _fatal: the TOTAL lines).
+// kernel's counters since boot (aer_dev_nonfatal and _fatal: the TOTAL lines; aer_dev_correctable: errors of the link).
 type AER struct {
 	Uncorrectable Fact[int]   `json:"uncorrectable_status,omitzero"`
 	Correctable   Fact[int]   `json:"correctable_status,omitzero"`

@@ -12,10 +12,17 @@ func readIOMMU(b *builder) {
 			types[strings.TrimSpace(string(raw))]++
 		}
 	}
+	cards := map[string]string{}
+	for _, c := range b.host.Cards {
+		target := b.snap.Links[pciDevices+c.BDF+"/iommu_group"]
+		if t, ok := b.text("sys/kernel/iommu_groups/" + target[strings.LastIndexByte(target, '/')+1:] + "/type"); ok && target != "" {
+			cards[c.BDF] = t
+		}
+	}
 	classes, listed := b.snap.Dirs["sys/class/iommu"]
 	switch {
 	case len(types) > 0:
-		b.host.IOMMU = IOMMU{On: Of(true, "sysfs:sys/kernel/iommu_groups"), Types: types}
+		b.host.IOMMU = IOMMU{On: Of(true, "sysfs:sys/kernel/iommu_groups"), Types: types, Cards: cards}
 	case len(classes) > 0:
 		b.host.IOMMU.On = Of(true, "sysfs:sys/class/iommu")
 	case listed:

@@ -25,9 +25,16 @@ var logRules = []logRule{
 	{"unsigned", regexp.MustCompile(`(?i)(Loading of unsigned module is rejected|Key was rejected by service|module verification failed.*nvidia)`)},
 	{"init-failed", regexp.MustCompile(`NVRM: (?:GPU (?P<bdf>[0-9a-f]{4}:[0-9a-f]{2}:[0-9a-f]{2})\.\d: )?.*(?:RmInitAdapter failed|rm_init_adapter failed)`)},
 	{"none-initialized", regexp.MustCompile(`NVRM: None of the NVIDIA (?:graphics adapters|devices) were initialized`)},
-	{"aer", regexp.MustCompile(`(?P<bdf>[0-9a-f]{4}:[0-9a-f]{2}:[0-9a-f]{2}\.\d): (?:AER: .*|PCIe Bus Error: .*)`)},
-	{"iommu-fault", regexp.MustCompile(`(?:AMD-Vi: .*IO_PAGE_FAULT|DMAR: .*fault)`)},
+	// Of AER, only the line of the function that had the error counts; the root port's report of it names another.
+	{"aer-fatal", regexp.MustCompile(bdfOf + `PCIe Bus Error: severity=Uncorrect(?:ed|able) \(Fatal\)`)},
+	{"aer-nonfatal", regexp.MustCompile(bdfOf + `PCIe Bus Error: severity=Uncorrect(?:ed|able) \(Non-Fatal\)`)},
+	{"aer", regexp.MustCompile(bdfOf + `PCIe Bus Error: severity=Correct(?:ed|able)`)},
+	{"iommu-fault", regexp.MustCompile(`(?:(?P<bdf>[0-9a-f]{4}:[0-9a-f]{2}:[0-9a-f]{2}\.\d): )?AMD-Vi: .*IO_PAGE_FAULT(?: device=(?P<bdf2>(?:[0-9a-f]{4}:)?[0-9a-f]{2}:[0-9a-f]{2}\.\d))?`)},
+	{"iommu-fault", regexp.MustCompile(`DMAR: .*[Rr]equest device \[(?:0x)?(?P<bdf>[0-9a-f]{2}:(?:0x)?[0-9a-f]{2}\.\d)\].*fault`)},
 }
+
+// bdfOf is the address of the function that a kernel line is about.
+const bdfOf = `(?P<bdf>[0-9a-f]{4}:[0-9a-f]{2}:[0-9a-f]{2}\.\d): `
 
 var namedGPU = regexp.MustCompile(`NVRM: The NVIDIA GPU ([0-9a-f]{4}:[0-9a-f]{2}:[0-9a-f]{2}\.\d)`)
 
@@ -52,6 +59,7 @@ func readKernelLog(b *builder) {
 		}
 		b.host.Log.Read = Of(true, source(path))
 		b.logEvents(string(raw), source(path))
+		b.logOwners(string(raw), source(path))
 		return
 	}
 	b.gap(KindLog, "%s", b.why("cmd/dmesg.txt", "no kernel log in the input"))
@@ -74,7 +82,7 @@ func (b *builder) logEvents(text, src string) {
 			ev.BDF = named
 		}
 		key := ev.Kind + ev.BDF + strconv.Itoa(ev.Code)
-		if seen[key]++; seen[key] > logRepeats || ev.Kind == "aer" && seen[key] > 1 {
+		if seen[key]++; seen[key] > logRepeats {
 			continue
 		}
 		ev.Source = src + ":" + strconv.Itoa(n+1)
@@ -94,10 +102,7 @@ func logEvent(line string) (LogEvent, bool) {
 			switch {
 			case m[i] == "":
 			case strings.HasPrefix(name, "bdf"):
-				ev.BDF = strings.ToLower(m[i])
-				if len(ev.BDF) == 10 {
-					ev.BDF += ".0" // NVRM prints no function
-				}
+				ev.BDF = wholeBDF(strings.ToLower(m[i]))
 			case name == "code":
 				ev.Code, _ = strconv.Atoi(m[i])
 			}
@@ -108,6 +113,18 @@ func logEvent(line string) (LogEvent, bool) {
 		return ev, true
 	}
 	return LogEvent{}, false
+}
+
+// wholeBDF completes what a line left out: NVRM prints no function, the IOMMU drivers may print no domain.
+func wholeBDF(s string) string {
+	s = strings.ReplaceAll(s, "0x", "")
+	if len(s) == 7 {
+		s = "0000:" + s
+	}
+	if len(s) == 10 {
+		s += ".0"
+	}
+	return s
 }
 
 // unassignedBAR keeps only failures of memory BARs 0 to 5 and of bridge windows (13 to 15 in older wording). I/O

@@ -112,6 +112,7 @@ func (b *builder) device(bdf string) (Device, bool) {
 	if data, ok := b.read(dir + "resource"); ok {
 		d.BARs = parseResource(string(data), "sysfs:"+dir+"resource")
 	}
+	d.AER = b.aerCounters(dir)
 	return d, d.Vendor != "" || d.Class != ""
 }
 

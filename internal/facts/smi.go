@@ -43,6 +43,8 @@ type smiGPU struct {
 	Util        string `xml:"utilization>gpu_util"`
 	Temp        string `xml:"temperature>gpu_temp"`
 
+	smiHealth
+
 	PowerNew smiPower     `xml:"gpu_power_readings"` // 535 and later
 	PowerOld smiPower     `xml:"power_readings"`     // up to 525
 	Procs    []smiProcess `xml:"processes>process_info"`
@@ -57,6 +59,7 @@ type smiPCI struct {
 	HostGen   string `xml:"pci_gpu_link_info>pcie_gen>max_host_link_gen"`
 	MaxWidth  string `xml:"pci_gpu_link_info>link_widths>max_link_width"`
 	CurWidth  string `xml:"pci_gpu_link_info>link_widths>current_link_width"`
+	Replays   string `xml:"replay_counter"`
 }
 
 type smiPower struct {
@@ -310,6 +313,7 @@ func applyGPU(c *Card, g smiGPU) {
 	c.ComputeMode = smiText(src+"compute_mode", g.Compute)
 	c.MIG = smiBool(src+"mig_mode/current_mig", g.MIG)
 	applyPower(c, g.PowerNew, g.PowerOld)
+	applyHealth(c, g)
 	c.Gen = SMILink{
 		Current: smiInt[int](src+"pcie_gen/current_link_gen", g.PCI.CurGen), Max: smiInt[int](src+"pcie_gen/max_link_gen", g.PCI.MaxGen),
 		DeviceMax: smiInt[int](src+"pcie_gen/max_device_link_gen", g.PCI.DevGen), HostMax: smiInt[int](src+"pcie_gen/max_host_link_gen", g.PCI.HostGen),
