@@ -8,6 +8,7 @@
 # R is empty on a real host. Tests point PREFLIGHT_ROOT at a directory that is laid out like one.
 R=${PREFLIGHT_ROOT-}
 NONCE='@NONCE@'
+PYTHON=@PYTHON@ # the interpreter that the inventory names, quoted by the controller; may be empty
 LC_ALL=C
 export LC_ALL
 umask 077
@@ -297,7 +298,7 @@ read_sys() {
     attributes 64 sys/firmware/efi/efivars 'SecureBoot-* SetupMode-*'
     dir sys/class/iommu
     attributes 64 sys/kernel/iommu_groups '*/type'
-    attributes 8192 sys/devices/system 'node/online node/possible node/node*/cpulist node/node*/distance cpu/online
+    attributes 8192 sys/devices/system 'node/online node/possible node/node*/cpulist node/node*/distance node/node*/meminfo cpu/online
         cpu/possible memory/block_size_bytes edac/mc/mc*/mc_name edac/mc/mc*/ce_count edac/mc/mc*/ue_count'
     read_packages
     read_memory_blocks
@@ -382,6 +383,170 @@ read_log() {
     run cmd/journal.txt 20 2097664 read_journal
 }
 
+# --- software: limits, ports, container engines, Python ------------------------------------------------------------
+
+# pick NAME PATTERN FILE...: matching lines only, since the rest of these files may hold names and credentials.
+pick() {
+    name=$1 pattern=$2
+    shift 2
+    for f in "$@"; do
+        shift
+        if [ -r "$f" ]; then set -- "$@" "$f"; fi
+    done
+    if [ $# -gt 0 ]; then
+        frame text "cmd/$name.txt"
+        grep -ahE -- "$pattern" "$@"
+    fi
+}
+
+# login_limits: under sudo this shell has root's limits. Those of the login are its nearest ancestor's that is not root.
+login_limits() {
+    p=$PPID
+    while [ "${p:-0}" -gt 1 ] && [ -r "/proc/$p/status" ]; do
+        owner='' parent=''
+        while read -r key a _; do
+            case $key in PPid:) parent=$a ;; Uid:) owner=$a ;; esac
+        done <"/proc/$p/status"
+        if [ "$owner" != 0 ]; then
+            pick login-limits '^Max locked memory' "/proc/$p/limits"
+            return
+        fi
+        p=$parent
+    done
+}
+
+read_software() {
+    single 65536 proc/self/limits proc/sys/net/ipv4/ip_local_port_range proc/sys/net/ipv4/ip_local_reserved_ports \
+        etc/nvidia-container-runtime/config.toml
+    dir sys/class/infiniband
+    dir etc/cdi
+    dir var/run/cdi
+    cd "$R/" || return
+    if [ -n "${SUDO_UID-}" ]; then login_limits; fi
+    pick systemd-memlock '^DefaultLimitMEMLOCK' usr/lib/systemd/system.conf.d/*.conf etc/systemd/system.conf etc/systemd/system.conf.d/*.conf
+    pick containerd 'nvidia|SystemdCgroup|default_runtime_name' etc/containerd/config.toml etc/containerd/conf.d/*.toml \
+        var/lib/rancher/k3s/agent/etc/containerd/config.toml
+    pick cdi 'libcuda\.so\.[0-9]' etc/cdi/*nvidia* var/run/cdi/*nvidia*
+    if [ -r proc/net/tcp ]; then # 733C is 29500; addresses stay here
+        frame text cmd/ports.txt
+        sed -n -e 's/^ *[0-9]*: [0-9A-F]*:\([0-9A-F]*\) [0-9A-F]*:0000 0A .*/listen \1/p' \
+            -e 's/^ *[0-9]*: [0-9A-F]*:733C [0-9A-F]*:[0-9A-F]* 0[12458] .*/used 733C/p' proc/net/tcp proc/net/tcp6 2>/dev/null
+    fi
+    read_torch_files
+    read_engines
+}
+
+# read_engines: which container engines are here. What --version prints asks no daemon; docker is asked for more below.
+read_engines() {
+    frame text cmd/engines.txt
+    docker=
+    for p in docker podman containerd nvidia-ctk; do
+        if ! command -v "$p" >/dev/null 2>&1; then continue; fi
+        case $docker$p in 1containerd) continue ;; esac # docker's own
+        printf '%s ' "$p"
+        case $p in docker) echo installed && docker=1 ;; *) "$p" --version 2>/dev/null || echo ;; esac
+    done
+    for f in "$R"/usr/bin/nvidia-container-runtime-hook "$R"/usr/local/nvidia/toolkit/nvidia-container-runtime-hook; do
+        if [ -e "$f" ]; then echo hook; fi
+    done
+}
+
+# login_home sets home to that of the login, also under sudo.
+login_home() {
+    home=${HOME:-/}
+    case ${SUDO_USER-} in '' | *[!A-Za-z0-9._-]*) ;; *) eval "home=~$SUDO_USER" ;; esac
+}
+
+# read_torch_files prints version and CUDA build of every torch in the usual places, without running a Python, and
+# leaves the interpreters in $tmp/pythons.
+read_torch_files() {
+    login_home
+    frame text cmd/torch-files.txt
+    if [ -n "$PYTHON" ]; then
+        echo "declared $PYTHON"
+        case $PYTHON in '~/'*) PYTHON=$home/${PYTHON#??} ;; esac
+        echo "$PYTHON" >"$tmp/pythons"
+        return
+    fi
+    : >"$tmp/pythons"
+    cd "$R/" || return
+    taken=' '
+    set --
+    for d in opt/*/lib/python3*/site-packages opt/*/envs/*/lib/python3*/site-packages opt/*/*/lib/python3*/site-packages \
+        "$home"/.venv/lib/python3*/site-packages "$home"/*/lib/python3*/site-packages "$home"/*/envs/*/lib/python3*/site-packages \
+        "$home"/*/.venv/lib/python3*/site-packages "$home"/*/venv/lib/python3*/site-packages "$home"/.conda/envs/*/lib/python3*/site-packages \
+        "$home"/.pyenv/versions/*/lib/python3*/site-packages "$home"/.local/lib/python3*/site-packages \
+        usr/local/lib/python3*/*-packages usr/lib/python3*/*-packages; do
+        if ! [ -r "$d/torch/version.py" ]; then continue; fi
+        set -- "$@" "$d/torch/version.py"
+        case $d in
+        */.local/* | usr/*/dist-packages) p=usr/bin/python3 ;;
+        *) p=${d%/lib/python3*}/bin/python3 ;;
+        esac
+        case $taken in *" $p "*) continue ;; esac
+        taken="$taken$p "
+        echo "$p" >>"$tmp/pythons"
+    done
+    if [ $# -gt 0 ]; then grep -aHE '^(__version__|cuda)' "$@" /dev/null; fi
+}
+
+# ask_torch PYTHON lets one interpreter describe its torch. Nothing is written: no byte code, no cache.
+ask_torch() {
+    login_home
+    case $1 in */*) p=/${1#/} ;; *) p=$1 ;; esac
+    echo "python $p"
+    case $p in "$home"/* | [!/]*) ;; *) p=$R$p ;; esac
+    cd / || return
+    HOME=$home PYTHONDONTWRITEBYTECODE=1 CUDA_CACHE_DISABLE=1 "$p" -c '
+import os, sys
+def say(key, value):
+    print(key, str(value).split("\n")[0][:1000], flush=True)
+def attempt(key, f):
+    try:
+        value = f()
+    except BaseException:
+        return
+    if value not in (None, ""):
+        say(key, value)
+if "CUDA_VISIBLE_DEVICES" in os.environ:
+    say("visible", os.environ["CUDA_VISIBLE_DEVICES"])
+try:
+    import torch
+except BaseException as e:
+    say("error", type(e).__name__ + ": " + str(e))
+    sys.exit(1)
+say("version", torch.__version__)
+say("cuda", torch.version.cuda or "")
+attempt("archs", lambda: torch._C._cuda_getArchFlags())
+def bundled():
+    from importlib import metadata
+    for d in ("nvidia-nccl-cu13", "nvidia-nccl-cu12", "nvidia-nccl-cu11"):
+        try:
+            return metadata.version(d)
+        except metadata.PackageNotFoundError:
+            pass
+attempt("nccl_bundled", bundled)
+attempt("nccl", lambda: ".".join(str(n) for n in torch.cuda.nccl.version()))
+def loaded():
+    for line in open("/proc/self/maps"):
+        if "libnccl" in line:
+            return line.split()[-1]
+attempt("nccl_path", loaded)
+attempt("devices", lambda: torch.cuda.device_count())
+attempt("works", lambda: torch.cuda.is_available())
+' </dev/null
+}
+
+# read_torch asks at most three interpreters, each with a deadline of its own.
+read_torch() {
+    if [ -n "$hung" ]; then return; fi
+    n=0
+    while [ "$n" -lt 3 ] && IFS= read -r python <&4; do
+        n=$((n + 1))
+        run "cmd/torch-run-$n.txt" 30 65536 ask_torch "$python"
+    done 4<"$tmp/pythons"
+} 2>/dev/null
+
 # read_samples asks three times, a second apart. A driver that does not know a field refuses the whole query, so
 # the second list holds only old names, in the same columns.
 read_samples() {
@@ -413,6 +578,11 @@ main() {
     smi cmd/p2p-r.txt 20 65536 nvidia-smi topo -p2p r
     smi cmd/p2p-w.txt 20 65536 nvidia-smi topo -p2p w
     smi cmd/gpu-samples.csv 20 65536 read_samples
+    run collector/software 10 524288 read_software
+    if command -v docker >/dev/null 2>&1; then
+        run cmd/docker-info.txt 10 65536 docker info --format '{{println "version" .ServerVersion}}{{println "cgroup" .CgroupDriver}}{{println "default" .DefaultRuntime}}runtimes {{json .Runtimes}}'
+    fi
+    read_torch
     frame end
 }
 

@@ -20,11 +20,12 @@ var ErrNoFrames = errors.New("the collector did not start on the host")
 // covers lists, for the groups that read many files under one deadline, what a reader asks for by name. When a group
 // does not finish, these names carry the reason.
 var covers = map[string][]string{
-	"collector/proc":   {"proc/cpuinfo", "proc/meminfo", "proc/modules", "proc/iomem"},
-	"collector/pci":    {"sys/bus/pci/devices"},
-	"collector/config": {"sys/bus/pci/devices/config"},
-	"collector/sys":    {"sys/class/dmi/id", "sys/block", "sys/class/iommu", "cmd/memory-blocks.txt"},
-	"collector/rest":   {"sys/firmware/dmi/tables/DMI", "cmd/power-cap-units.txt", "cmd/uname.txt", "cmd/df-shm.txt", "cmd/ulimit.txt"},
+	"collector/proc":     {"proc/cpuinfo", "proc/meminfo", "proc/modules", "proc/iomem"},
+	"collector/pci":      {"sys/bus/pci/devices"},
+	"collector/config":   {"sys/bus/pci/devices/config"},
+	"collector/sys":      {"sys/class/dmi/id", "sys/block", "sys/class/iommu", "cmd/memory-blocks.txt"},
+	"collector/rest":     {"sys/firmware/dmi/tables/DMI", "cmd/power-cap-units.txt", "cmd/uname.txt", "cmd/df-shm.txt", "cmd/ulimit.txt"},
+	"collector/software": {"proc/self/limits", "cmd/ports.txt", "sys/class/infiniband", "cmd/torch-files.txt", "cmd/engines.txt"},
 }
 
 // relational groups mean something only as a whole: half of the devices is not fewer devices, and a card whose driver

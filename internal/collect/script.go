@@ -5,6 +5,7 @@ import (
 	"crypto/rand"
 	_ "embed"
 	"encoding/hex"
+	"strings"
 	"time"
 )
 
@@ -22,7 +23,7 @@ const (
 	// maxFiles bounds the number of files of one snapshot.
 	maxFiles = 50_000
 	// DefaultDeadline bounds a whole run: the sum of the deadlines that a sick host can use up in turn.
-	DefaultDeadline = 4 * time.Minute
+	DefaultDeadline = 6 * time.Minute
 )
 
 // Request says how one host is to be read.
@@ -31,6 +32,7 @@ type Request struct {
 	Serials  bool          // keep serials, UUIDs and MACs
 	Tool     string        // version of preflight, for the manifest
 	Rig      string        // name of the declared rig, for the manifest; may be empty
+	Python   string        // interpreter that the rig names; empty: the usual places are searched for torch
 	At       time.Time     // time of the run, for the manifest; zero: Collect takes the present
 	Deadline time.Duration // of the whole run; 0: DefaultDeadline
 }
@@ -44,5 +46,17 @@ func NewNonce() string {
 
 // Script is the collector as it is fed to `/bin/sh -s`.
 func Script(req Request) []byte {
-	return bytes.Replace(collectorScript, []byte("@NONCE@"), []byte(req.Nonce), 1)
+	s := bytes.Replace(collectorScript, []byte("@NONCE@"), []byte(req.Nonce), 1)
+	return bytes.Replace(s, []byte("@PYTHON@"), []byte(quote(req.Python)), 1)
+}
+
+// quote makes one word of a shell of any text; control characters have no place in the name of a program.
+func quote(s string) string {
+	s = strings.Map(func(r rune) rune {
+		if r < ' ' || r == 0x7f {
+			return -1
+		}
+		return r
+	}, s)
+	return "'" + strings.ReplaceAll(s, "'", `'\''`) + "'"
 }

@@ -110,8 +110,8 @@ type CPU struct {
 // NUMANode is one online node of devices/system/node. Socket is the physical package of its processors, -1 unknown.
 type NUMANode struct {
 	ID       int    `json:"id"`
-	CPUs     string `json:"cpus"` // list as the kernel prints it, "0-15,32-47"; "" for a node without processors
-	MemMiB   int64  `json:"memory_mib"`
+	CPUs     string `json:"cpus"`       // list as the kernel prints it, "0-15,32-47"; "" for a node without processors
+	MemMiB   int64  `json:"memory_mib"` // -1 unknown
 	Distance []int  `json:"distance,omitempty"`
 	Socket   int    `json:"socket"`
 	Source   string `json:"source"`

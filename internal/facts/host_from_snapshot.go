@@ -19,6 +19,7 @@ func FromSnapshot(s *Snapshot) *Host {
 	for _, read := range []func(*builder){
 		readOS, readDMI, readCPU, readMemory, readDisks, readPCI, readConfig, readGHW, readIOMem, readSMBIOS,
 		readDriver, readSMI, readSamples, readTopo, readP2P, readIOMMU, readAEROwner, readKernelLog, readLoad, readNCCL, readVirt, readModels,
+		readNUMA, readSoftware, readLimits,
 	} {
 		read(b)
 	}

@@ -6,6 +6,11 @@ type Software struct {
 	Engines []Engine `json:"container_engines,omitempty"`
 	NCCL    []Named  `json:"nccl,omitempty"`    // libnccl outside Python: name is the file, value the version
 	Toolkit []Named  `json:"toolkit,omitempty"` // nvidia-container-toolkit, CUDA toolkit: name and version
+
+	PythonSought Fact[string] `json:"python_sought,omitzero"`            // where torch was looked for: the declared interpreter, or "usual places"
+	EnginesSeen  Fact[bool]   `json:"container_engines_sought,omitzero"` // container engines were looked for
+	CDIDriver    Fact[string] `json:"cdi_driver,omitzero"`               // driver version that the CDI specification was written for
+	NoCgroups    Fact[bool]   `json:"no_cgroups,omitzero"`               // nvidia-container-runtime/config.toml: no-cgroups = true
 }
 
 // Torch is one Python environment that has torch, as it described itself. Empty fields were not told.
@@ -15,16 +20,24 @@ type Torch struct {
 	CUDA    string   `json:"cuda"` // torch.version.cuda; "" for a CPU build
 	Archs   []string `json:"archs,omitempty"`
 	Devices int      `json:"devices"` // torch.cuda.device_count(), -1 unknown
-	NCCL    string   `json:"nccl"`
+	NCCL    string   `json:"nccl"`    // version of the libnccl that was loaded
 	Error   string   `json:"error,omitempty"`
-	Source  string   `json:"source"`
+
+	Hung       bool       `json:"hung,omitempty"`         // the import ran past its deadline
+	Works      Fact[bool] `json:"works,omitzero"`         // torch.cuda.is_available()
+	Visible    *string    `json:"visible,omitempty"`      // CUDA_VISIBLE_DEVICES of the session; nil: not set or not told
+	NCCLBuilt  string     `json:"nccl_bundled,omitempty"` // version of the NCCL package beside torch
+	NCCLLoaded string     `json:"nccl_path,omitempty"`    // file that was loaded
+	Source     string     `json:"source"`
 }
 
 // Engine is one container engine. NVIDIA says whether containers get cards there: a runtime, a CDI specification.
 type Engine struct {
 	Name    string   `json:"name"` // docker, containerd, podman
 	Version string   `json:"version"`
-	NVIDIA  []string `json:"nvidia,omitempty"` // "runtime", "default-runtime", "cdi"
+	NVIDIA  []string `json:"nvidia,omitempty"`        // "runtime", "default-runtime", "cdi", "hook"
+	Cgroup  string   `json:"cgroup_driver,omitempty"` // systemd or cgroupfs
+	Error   string   `json:"error,omitempty"`         // why the engine could not be asked
 	Source  string   `json:"source"`
 }
 
@@ -43,6 +56,10 @@ type Limits struct {
 	PortHigh    Fact[int]    `json:"ephemeral_high,omitzero"`          //
 	Reserved    Fact[string] `json:"reserved_ports,omitzero"`          // ip_local_reserved_ports as printed
 	Listening   Fact[[]int]  `json:"listening,omitzero"`               // TCP ports in LISTEN
+	MasterBusy  Fact[bool]   `json:"port_29500_connected,omitzero"`    // a connection holds port 29500 as its local port
+
+	MemlockService Fact[int64]    `json:"memlock_services,omitzero" unit:"KiB"` // systemd's DefaultLimitMEMLOCK (soft)
+	RDMA           Fact[[]string] `json:"rdma,omitzero"`                        // names below sys/class/infiniband
 }
 
 // Conflict is one fact about which two sources of the input disagree; the first was used.

@@ -96,6 +96,7 @@ var secrets = []struct {
 		regexp.MustCompile(`(?i)\b(?:serial ?number|serial|asset tag)\s*[:=][ \t]*(?P<v>[^\s,;][^\r\n,;]*)`),
 	},
 	{[]string{"Device Serial"}, regexp.MustCompile(`Device Serial Number (?P<v>[0-9a-fA-F-]+)`)},
+	{[]string{"/home/"}, regexp.MustCompile(`/home/(?P<v>[^/\s:'"]+)`)}, // names of people
 	{[]string{"://"}, regexp.MustCompile(`[a-z]://(?P<v>[^/@\s"']+)@`)},
 }
 

@@ -128,7 +128,7 @@ func one(ctx context.Context, rig *inventory.Rig, open Open, o Options) Result {
 	}
 	defer func() { _ = host.Close() }()
 	tell(Collecting)
-	snap, err := collect.Collect(ctx, host, collect.Request{Serials: o.Serials, Tool: o.Tool, Rig: rig.Name})
+	snap, err := collect.Collect(ctx, host, collect.Request{Serials: o.Serials, Tool: o.Tool, Rig: rig.Name, Python: rig.Python})
 	if err != nil {
 		r.Err, r.Took = err, time.Since(start)
 		return r

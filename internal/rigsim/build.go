@@ -30,10 +30,12 @@ func build(dir string, m *machine) error {
 	writeSys(t, m)
 	writeProc(t, m)
 	writeBlocks(t, m)
+	writeSoftware(t, m)
 	d := &tree{dir: dir}
 	if err := writeTools(d, m); err != nil {
 		return err
 	}
+	stubVersions(d, m)
 	d.mkdir(homeDir)
 	if t.err != nil {
 		return t.err

@@ -41,6 +41,7 @@ type machine struct {
 	DIMMGiB    int
 	CapAtBoot  bool
 	DeclareCap bool
+	Soft       softPlan
 }
 
 // ncclPlan is how the all-reduce benchmark behaves.
@@ -122,7 +123,7 @@ func newMachine(s Spec) (*machine, error) {
 		Spec: s, Board: b, CPU: cpuModels[b.CPU], At: time.Now().UTC().Truncate(time.Second), Kernel: "6.8.0-60-generic", Module: "nvidia",
 		Amps: 16, Circuits: 1, Cooling: "air", Mount: "slot", SlotStep: 4, Declared: s.Cards, DeclaredW: s.Watts,
 	}
-	m.Cores = m.CPU.Cores
+	m.Cores, m.Soft = m.CPU.Cores, softDefaults()
 	m.DIMMsUsed = min(b.DIMMs, 8*b.Sockets)
 	m.DIMMGiB = max(1, s.RAMGiB/m.DIMMsUsed)
 	m.P2P = gpuModels[s.GPU].P2P

@@ -127,8 +127,22 @@ func dimm(m *machine, i int, array uint16) *dmiBody {
 	if size >= 0x7fff {
 		word, extended = 0x7fff, uint32(size)
 	}
-	b := (&dmiBody{}).u16(int(array)).u16(0xfffe).u16(72).u16(64).u16(word).u8(9, 0).str(fmt.Sprintf("DIMM_%c%d", 'A'+i%8, i/8+1)).str(fmt.Sprintf("P0_Node0_Channel%d_Dimm%d", i%8, i/8)).u8(kind)
+	channel, socket, place := m.dimmPlace(i)
+	locator := fmt.Sprintf("DIMM_%c%d", 'A'+channel, place+1)
+	if m.Board.Sockets > 1 {
+		locator = fmt.Sprintf("P%d-DIMM%c%d", socket+1, 'A'+channel, place+1)
+	}
+	b := (&dmiBody{}).u16(int(array)).u16(0xfffe).u16(72).u16(64).u16(word).u8(9, 0).str(locator).str(fmt.Sprintf("P%d_Node0_Channel%d_Dimm%d", socket, channel, place)).u8(kind)
 	return b.u16(0x2080).u16(speed).str(maker).str(serial).str("").str(part).u8(2).u32(extended).u16(speed).u16(1200).u16(1200).u16(1200)
+}
+
+// dimmPlace says where the i-th module goes: first one into every channel of a socket, socket by socket.
+func (m *machine) dimmPlace(i int) (channel, socket, place int) {
+	channels := map[string]int{"AM5": 2}[m.CPU.Socket]
+	if channels == 0 {
+		channels = 8
+	}
+	return i % channels, i / channels % m.Board.Sockets, i / channels / m.Board.Sockets
 }
 
 // writeDMI writes the table and the strings that the kernel takes from it.

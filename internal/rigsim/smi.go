@@ -245,8 +245,8 @@ func settings(m *machine) string {
 	if m.SMIHang {
 		hang = 1
 	}
-	return fmt.Sprintf("SIM_UID=%d\nSIM_SMI_EXIT=%d\nSIM_SMI_HANG=%d\nSIM_NCCL=%s\nSIM_BUSBW=%.3f\nSIM_CARDS=%d\nSIM_KERNEL=%s\nSIM_NAME=%s\nSIM_RAM_KIB=%d\n",
-		uid, m.SMIExit, hang, m.NCCL.Mode, m.NCCL.BusBW, len(m.answering()), m.Kernel, m.Name, m.ramGiB()*1024*1024)
+	return fmt.Sprintf("SIM_UID=%d\nSIM_SMI_EXIT=%d\nSIM_SMI_HANG=%d\nSIM_NCCL=%s\nSIM_BUSBW=%.3f\nSIM_CARDS=%d\nSIM_KERNEL=%s\nSIM_NAME=%s\nSIM_RAM_KIB=%d\nSIM_SHM_KIB=%d\n",
+		uid, m.SMIExit, hang, m.NCCL.Mode, m.NCCL.BusBW, len(m.answering()), m.Kernel, m.Name, m.ramGiB()*1024*1024, or(m.Soft.ShmMiB*1024, m.ramGiB()*512*1024))
 }
 
 // linkFiles lists what each link's speed file holds: lines "path<TAB>speed".

@@ -179,6 +179,7 @@ func writeSys(t *tree, m *machine) {
 			distance = append(distance, map[bool]string{true: "10", false: "32"}[o == s])
 		}
 		t.file(dir+"distance", strings.Join(distance, " "))
+		t.file(dir+"meminfo", fmt.Sprintf("Node %d MemTotal:       %d kB\nNode %d MemFree:        %d kB", s, m.nodeGiB(s)<<20, s, m.nodeGiB(s)<<19))
 		t.num(fmt.Sprintf("sys/devices/system/cpu/cpu%d/topology/physical_package_id", s*m.Cores), s)
 	}
 	t.file("sys/devices/system/memory/block_size_bytes", "80000000")
@@ -201,6 +202,17 @@ func writeSys(t *tree, m *machine) {
 		t.file("sys/module/nouveau/initstate", "live")
 		t.file("sys/module/nouveau/refcnt", strconv.Itoa(len(m.onBus())))
 	}
+}
+
+// nodeGiB is the memory of one node, a node being a socket: that of the modules in its sockets.
+func (m *machine) nodeGiB(socket int) int {
+	n := 0
+	for i := range m.DIMMsUsed {
+		if _, s, _ := m.dimmPlace(i); s == socket {
+			n++
+		}
+	}
+	return n * m.DIMMGiB
 }
 
 func (m *machine) ramGiB() int { return m.DIMMGiB * m.DIMMsUsed }
