@@ -133,7 +133,7 @@ func runRefresh(ctx context.Context, env *environment, f *initFlags, globs []str
 	defer t.close()
 	var before *facts.Host
 	if f.baseline != "" {
-		s, _, err := loadInput(f.baseline)
+		s, err := loadInput(env, f.baseline)
 		if err != nil {
 			return usage("%w", err)
 		}

@@ -34,7 +34,7 @@ func (t *targetFlags) add(fl *pflag.FlagSet, offline bool) {
 	fl.StringVarP(&t.inventory, "inventory", "i", "", "inventory: an HCL file, a directory of *.hcl, or - for standard input")
 	fl.BoolVar(&t.local, "local", false, "read this machine, without SSH")
 	if offline {
-		fl.StringSliceVar(&t.from, "from", nil, "judge saved input instead of hosts: snapshots, or directories of dumps")
+		fl.StringSliceVar(&t.from, "from", nil, "judge saved input instead of hosts: snapshots, bug reports, dumps or directories of them; - for standard input")
 	}
 	fl.StringArrayVar(&t.vars, "var", nil, "set a variable of the inventory, name=value")
 	fl.IntVar(&t.parallel, "parallel", fleet.DefaultParallel, "rigs at once")
@@ -109,7 +109,7 @@ func (t *targetFlags) find(env *environment, rigs []*inventory.Rig) (*target, er
 	case t.local && len(t.from) > 0:
 		return nil, usage("--local and --from exclude each other")
 	case len(t.from) > 0:
-		return t.offline(rigs)
+		return t.offline(env, rigs)
 	case t.local:
 		return t.here(rigs)
 	case t.inventory == "":
@@ -172,77 +172,6 @@ func (t *targetFlags) here(rigs []*inventory.Rig) (*target, error) {
 		rig = &inventory.Rig{Name: name}
 	}
 	return &target{flags: t, source: "local", rigs: []*inventory.Rig{rig}}, nil
-}
-
-// offline loads snapshots and dumps. Several inputs are several machines; with an inventory there must be one.
-func (t *targetFlags) offline(rigs []*inventory.Rig) (*target, error) {
-	out := &target{flags: t, source: "files"}
-	for _, path := range t.from {
-		s, notes, err := loadInput(path)
-		if err != nil {
-			return nil, usage("%w", err)
-		}
-		rig := &inventory.Rig{Name: inputName(path, s)}
-		if len(rigs) > 0 {
-			matching := rigs
-			if len(t.from) > 1 {
-				matching = named(rigs, rig.Name)
-			}
-			if rig, err = declared(matching, path); err != nil {
-				return nil, err
-			}
-			if rig == nil {
-				return nil, usage("%s: the inventory declares no rig %q", path, inputName(path, s))
-			}
-		}
-		out.rigs, out.snapshots, out.notes = append(out.rigs, rig), append(out.snapshots, s), append(out.notes, notes)
-	}
-	return out, nil
-}
-
-func named(rigs []*inventory.Rig, name string) []*inventory.Rig {
-	for _, r := range rigs {
-		if r.Name == name {
-			return []*inventory.Rig{r}
-		}
-	}
-	return nil
-}
-
-func inputName(path string, s *facts.Snapshot) string {
-	if s.Manifest.Rig != "" {
-		return s.Manifest.Rig
-	}
-	return strings.TrimSuffix(filepath.Base(path), ".tar.gz")
-}
-
-// loadInput reads one saved input: a directory of dumps, or a snapshot.
-func loadInput(path string) (*facts.Snapshot, []string, error) {
-	info, err := os.Stat(path)
-	if err != nil {
-		return nil, nil, err
-	}
-	if info.IsDir() {
-		s, unread, err := facts.FromDumps(path)
-		if err != nil {
-			return nil, nil, err
-		}
-		var notes []string
-		if len(unread) > 0 {
-			notes = append(notes, "not read by this version: "+strings.Join(unread, ", "))
-		}
-		return s, notes, nil
-	}
-	f, err := os.Open(path)
-	if err != nil {
-		return nil, nil, err
-	}
-	defer func() { _ = f.Close() }()
-	s, err := facts.Load(f)
-	if err != nil {
-		return nil, nil, fmt.Errorf("%s: not a snapshot that preflight can read: %w", path, err)
-	}
-	return s, nil, nil
 }
 
 // run takes the target through its phases, with progress on standard error.

@@ -151,8 +151,13 @@ func Load(r io.Reader) (*Snapshot, error) {
 	if err != nil {
 		return nil, fmt.Errorf("not a snapshot (.tar.gz): %w", err)
 	}
+	return LoadTar(zr)
+}
+
+// LoadTar is Load after decompression.
+func LoadTar(r io.Reader) (*Snapshot, error) {
 	l := &loader{files: map[string][]byte{}, links: map[string]string{}, seen: map[string]bool{}}
-	tr := tar.NewReader(&cappedStream{r: zr, left: maxArchiveStream})
+	tr := tar.NewReader(&cappedStream{r: r, left: maxArchiveStream})
 	for {
 		h, err := tr.Next()
 		if errors.Is(err, io.EOF) {

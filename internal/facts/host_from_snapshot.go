@@ -17,8 +17,9 @@ func FromSnapshot(s *Snapshot) *Host {
 	}
 	// Order matters where a source leans on another: cards need devices, matrices need card indexes.
 	for _, read := range []func(*builder){
-		readOS, readDMI, readCPU, readMemory, readDisks, readPCI, readConfig, readGHW, readIOMem, readSMBIOS,
-		readDriver, readSMI, readSamples, readTopo, readP2P, readIOMMU, readAEROwner, readKernelLog, readLoad, readNCCL, readVirt, readModels,
+		readOS, readDMI, readCPU, readMemory, readDisks, readPCI, readConfig, readGHW, readLspci, readIOMem, readSMBIOS, readLscpu, readDMIText,
+		readDriver, readSMI, readSMIText, readSMITable, readSamples, readTopo, readP2P, readCUDASamples, readCollectEnv, readProducts,
+		readIOMMU, readAEROwner, readKernelLog, readFabric, readLoad, readNCCL, readVirt, readModels,
 		readNUMA, readSoftware, readLimits,
 	} {
 		read(b)

@@ -1,0 +1,183 @@
+package facts
+
+import (
+	"bufio"
+	"errors"
+	"fmt"
+	"io"
+	"regexp"
+	"strings"
+	"time"
+)
+
+// nvidia-bug-report.sh joins files and outputs of commands into one log. A line of underscores ends a section; the
+// first line of the next one names it: "*** /proc/cpuinfo", "/usr/bin/nvidia-smi --query", "/sbin/lspci -nn".
+
+// Marks of a bug report.
+const (
+	bugReportStart = "Start of NVIDIA bug report log file"
+	bugReportEnd   = "End of NVIDIA bug report log file"
+)
+
+// Bounds of one report. A section that is longer is cut: its beginning is kept, for the kernel's log its end.
+const (
+	bugReportLimit   = 512 << 20 // bytes, unpacked
+	bugSectionLimit  = DumpLimit
+	bugSectionsLimit = 20_000
+)
+
+var (
+	bugRuler = regexp.MustCompile(`^_{20,}$`)
+	bugFile  = regexp.MustCompile(`^\*\*\* (/\S+)$`)
+	bugDate  = regexp.MustCompile(`^Date: (.*)$`)
+	bugRun   = regexp.MustCompile(`^(?:sudo )?(?:/\S*/)?(lspci|nvidia-smi|dmidecode|dmesg|journalctl|lscpu|numactl)\b(.*)$`)
+	bugPath  = regexp.MustCompile(`/\./|//+`)
+)
+
+// bugFiles are the host files of a report that have readers; a trailing * takes every file below.
+var bugFiles = map[string]bool{
+	"proc/cpuinfo": true, "proc/meminfo": true, "proc/cmdline": true, "proc/iomem": true, "proc/modules": true, "proc/version": true,
+	"proc/driver/nvidia/version": true, "proc/driver/nvidia/params": true, "etc/os-release": true,
+}
+
+// LooksLikeBugReport says whether a text begins as a bug report does.
+func LooksLikeBugReport(first []byte) bool { return strings.Contains(string(first), bugReportStart) }
+
+// AddBugReport reads a bug report, unpacked, as a stream. A report that was cut gives what it has; the cut is noted
+// in the snapshot's manifest.
+func (d *Dumps) AddBugReport(name string, r io.Reader) error {
+	p := &bugReader{dumps: d, name: name}
+	br := bufio.NewReaderSize(&io.LimitedReader{R: r, N: bugReportLimit}, 64<<10)
+	var err error
+	for {
+		var part []byte
+		part, err = br.ReadSlice('\n')
+		if len(part) > 0 {
+			p.line(strings.TrimRight(string(part), "\r\n"))
+		}
+		if err != nil && !errors.Is(err, bufio.ErrBufferFull) {
+			break
+		}
+	}
+	p.end()
+	switch {
+	case !p.started:
+		return fmt.Errorf("%w: %s lacks the line %q", ErrNotADump, name, bugReportStart)
+	case p.ended:
+	case errors.Is(err, io.EOF):
+		d.snap.Manifest.Cut = fmt.Sprintf("%s ends in the middle, in its section %q", name, clipName(p.last))
+	default:
+		d.snap.Manifest.Cut = fmt.Sprintf("%s is damaged in its section %q: %v", name, clipName(p.last), err)
+	}
+	return nil
+}
+
+type bugReader struct {
+	dumps          *Dumps
+	name           string
+	started, ended bool
+	last           string // heading of the section last begun
+	heading        string
+	lines          []string
+	size, sections int
+	cut            bool
+}
+
+func (p *bugReader) line(line string) {
+	switch {
+	case strings.HasPrefix(line, bugReportStart):
+		p.started = true
+	case strings.HasPrefix(line, bugReportEnd):
+		p.ended = true
+	case bugRuler.MatchString(line):
+		p.end()
+		return
+	case p.heading == "" && strings.TrimSpace(line) == "":
+		return
+	case p.heading == "" || bugFile.MatchString(line):
+		if p.heading != "" { // a file may follow a file without a ruler
+			p.end()
+		}
+		p.heading, p.last = line, line
+		return
+	}
+	if m := bugDate.FindStringSubmatch(line); m != nil && p.sections <= 1 {
+		if at, err := time.Parse(time.UnixDate, m[1]); err == nil {
+			p.dumps.Seen(at)
+		}
+	}
+	if p.size += len(line) + 1; p.size > bugSectionLimit {
+		p.cut = true
+		return
+	}
+	p.lines = append(p.lines, line)
+}
+
+// end gives the section that was open to its reader.
+func (p *bugReader) end() {
+	heading, lines := strings.TrimSpace(p.heading), p.lines
+	p.heading, p.lines, p.size = "", nil, 0
+	if heading == "" || p.sections >= bugSectionsLimit {
+		return
+	}
+	p.sections++
+	if p.cut {
+		p.dumps.Skip(p.name, fmt.Sprintf("the section %q from %d MiB on", clipName(heading), bugSectionLimit>>20))
+		p.cut = false
+	}
+	for len(lines) > 0 && strings.HasPrefix(lines[0], "*** ls: ") {
+		lines = lines[1:]
+	}
+	if m := bugFile.FindStringSubmatch(heading); m != nil {
+		p.file(strings.TrimPrefix(bugPath.ReplaceAllString(m[1], "/"), "/"), lines)
+		return
+	}
+	m := bugRun.FindStringSubmatch(heading)
+	if m == nil {
+		p.guess(append([]string{heading}, lines...))
+		return
+	}
+	if m[1] == "nvidia-smi" && strings.Contains(m[2], "--unit") {
+		return
+	}
+	kind := kindByCommand(m[1] + m[2])
+	if kind == dumpLspciTree && !strings.Contains(strings.Join(lines, "\n"), "]-") {
+		kind = dumpLspci
+	}
+	for _, s := range splitDumps(cleanText([]byte(strings.Join(lines, "\n"))), kind) {
+		s.command = firstNonEmpty(s.command, heading)
+		p.dumps.place(p.name+"#"+bugTitle(m[1], m[2]), s)
+	}
+}
+
+// bugTitle names a section in sources: "lspci -nn".
+func bugTitle(tool, options string) string {
+	return strings.TrimSpace(tool + " " + strings.ReplaceAll(strings.TrimSpace(options), `"`, ""))
+}
+
+// file takes a section that is a copy of a file.
+func (p *bugReader) file(at string, lines []string) {
+	card := strings.HasPrefix(at, "proc/driver/nvidia/gpus/") && strings.HasSuffix(at, "/information")
+	if bugFiles[at] || card {
+		if _, taken := p.dumps.snap.Files[at]; !taken && !missing(lines) {
+			p.dumps.snap.Files[at] = []byte(strings.Join(lines, "\n") + "\n")
+		}
+		return
+	}
+	if t, ok := kindByName(at[strings.LastIndexByte(at, '/')+1:]); ok && t.kind == dumpLog || strings.HasPrefix(at, "var/log/") && strings.Contains(at, "fabric") {
+		p.guess(lines)
+	}
+}
+
+func missing(lines []string) bool {
+	return blankLines(lines) || strings.Contains(lines[0], "does not exist") || strings.Contains(lines[0], "not readable")
+}
+
+// guess takes sections by what their lines are: kernel logs under several headings, tables of tools.
+func (p *bugReader) guess(lines []string) {
+	for _, s := range splitDumps(cleanText([]byte(strings.Join(lines, "\n"))), "") {
+		if t := kindOf(s.kind); t.unread == "" {
+			p.dumps.place(p.name, s)
+		}
+	}
+}
