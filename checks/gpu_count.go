@@ -33,7 +33,10 @@ func decideGPUCount(s Subject) []Finding {
 		return []Finding{noneSeen(s).because(from)}
 	case want == nil:
 		return []Finding{unknown(rigSubject, "%s found, none declared", plural(seen, "card")).saw(strconv.Itoa(seen), "").
-			knownBy("declare `cards = " + strconv.Itoa(seen) + "` in rigs.hcl").because(from)}
+			knownBy(fmt.Sprintf("declare `cards = %d` in rigs.hcl", seen)).because(from)}
+	case seen < *want && partial(s):
+		return []Finding{unknown(rigSubject, "%d of %d cards are in the input, which does not list the whole bus", seen, *want).saw(strconv.Itoa(seen), strconv.Itoa(*want)).
+			because(from).knownBy("give lspci -nn whole, or nvidia-smi -q of all cards")}
 	case seen < *want:
 		f := fail(rigSubject, "%d of %d cards are on the bus", seen, *want).saw(strconv.Itoa(seen), strconv.Itoa(*want)).because(from).
 			fix("gpu.count/missing-card", "expected", strconv.Itoa(*want), "seen", strconv.Itoa(seen))
@@ -51,16 +54,26 @@ func decideGPUCount(s Subject) []Finding {
 
 // countCards is how many cards train, and where that is known from; -1 when no source tells.
 func countCards(s Subject) (int, Evidence) {
+	if n, ok := s.Host.Driver.Attached.Get(); ok && n > len(s.Host.Cards) {
+		return n, ev(s.Host.Driver.Attached) // the output of one card of several
+	}
 	if n := len(s.Cards); n > 0 {
 		return n, evs("pci:vendor 10de, class 0300 or 0302", bdfs(s.Cards))
 	}
 	if n, ok := s.Host.Driver.Attached.Get(); ok && n > 0 {
 		return n, ev(s.Host.Driver.Attached)
 	}
-	if len(s.Host.PCI) > 0 {
+	if len(s.Host.PCI) > 0 && !partial(s) {
 		return 0, evs("sysfs:sys/bus/pci/devices", "no NVIDIA display function among "+plural(len(s.Host.PCI), "function"))
 	}
 	return -1, Evidence{}
+}
+
+// partial says whether neither the bus nor the driver's count was in the input as a whole: what is seen is then the
+// least that there is.
+func partial(s Subject) bool {
+	_, gap := s.Host.Gaps[facts.KindPCI]
+	return gap && !s.Host.Driver.Attached.Known()
 }
 
 // noneSeen: the bus was read and holds no NVIDIA card. Cards of other makers are not supported, which is not the
@@ -88,7 +101,7 @@ func noCards(s Subject, want *int) Finding {
 // lostCards are on the bus but not in the driver, while the driver does answer for others.
 func lostCards(s Subject) []Finding {
 	attached, ok := s.Host.Driver.Attached.Get()
-	if !ok || attached == 0 || s.Host.Driver.SMIError.Known() || len(s.Host.PCI) == 0 {
+	if !ok || attached == 0 || attached >= len(s.Host.Cards) || s.Host.Driver.SMIError.Known() || len(s.Host.PCI) == 0 {
 		return nil
 	}
 	var out []Finding

@@ -12,6 +12,7 @@ import (
 	"github.com/hashicorp/hcl/v2/hclsimple"
 
 	"preflight/checks"
+	"preflight/internal/lang"
 )
 
 //go:embed data
@@ -20,9 +21,9 @@ var data embed.FS
 // Text is a text in the languages that it has been written in. English is always there.
 type Text struct{ En, Zh string }
 
-// In returns the text in a language ("en", "zh"), or in English where it lacks that one.
-func (t Text) In(lang string) string {
-	if strings.HasPrefix(strings.ToLower(lang), "zh") && t.Zh != "" {
+// In returns the text in a language, or in English where it lacks that one.
+func (t Text) In(l lang.Language) string {
+	if l == lang.Zh && t.Zh != "" {
 		return t.Zh
 	}
 	return t.En
@@ -164,23 +165,23 @@ func (c *Catalog) Remedy(code string) (Remedy, bool) {
 }
 
 // For fills the remedy of a finding in English; false when the finding names none, or one that is not known.
-func (c *Catalog) For(f checks.Finding, b Board) (Fix, bool) { return c.ForIn("en", f, b) }
+func (c *Catalog) For(f checks.Finding, b Board) (Fix, bool) { return c.ForIn(lang.En, f, b) }
 
-// ForIn is For in a language ("en", "zh"); what has not been translated comes in English.
-func (c *Catalog) ForIn(lang string, f checks.Finding, b Board) (Fix, bool) {
+// ForIn is For in a language.
+func (c *Catalog) ForIn(l lang.Language, f checks.Finding, b Board) (Fix, bool) {
 	r, ok := c.remedies[f.Remedy]
 	if !ok {
 		return Fix{}, false
 	}
-	v := values{params: r.Params, args: f.Args}
+	v := values{lang: l, params: r.Params, args: f.Args}
 	fix := Fix{
-		Code: r.Code, Title: v.words(r.Title.In(lang)), Reboot: rebootWords[r.Reboot], Verify: v.command(r.Verify), Clears: r.Clears,
+		Code: r.Code, Title: v.words(r.Title.In(l)), Reboot: rebootWords[r.Reboot], Verify: v.command(r.Verify), Clears: r.Clears,
 	}
 	for _, s := range r.Steps {
 		if !v.given(s.Needs) {
 			continue
 		}
-		step := Step{Text: v.words(s.Text.In(lang)), Command: v.command(s.Command)}
+		step := Step{Text: v.words(s.Text.In(l)), Command: v.command(s.Command)}
 		if s.Option != "" {
 			step.Menu = c.bios.menu(s.Option, b)
 		}

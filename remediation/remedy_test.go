@@ -13,6 +13,7 @@ import (
 	"github.com/hashicorp/hcl/v2/hclwrite"
 
 	"preflight/checks"
+	"preflight/internal/lang"
 )
 
 func catalog(t *testing.T) *Catalog {
@@ -313,12 +314,12 @@ remedy "a/b" {
 
 func TestLanguages(t *testing.T) {
 	text := Text{En: "Slot", Zh: "插槽"}
-	for lang, want := range map[string]string{"en": "Slot", "zh": "插槽", "zh-CN": "插槽", "": "Slot", "fr": "Slot"} {
-		if got := text.In(lang); got != want {
-			t.Errorf("%s: %s", lang, got)
+	for l, want := range map[lang.Language]string{lang.En: "Slot", lang.Zh: "插槽", "": "Slot"} {
+		if got := text.In(l); got != want {
+			t.Errorf("%s: %s", l, got)
 		}
 	}
-	if (Text{En: "Slot"}).In("zh") != "Slot" {
+	if (Text{En: "Slot"}).In(lang.Zh) != "Slot" {
 		t.Error("what is not translated comes in English")
 	}
 }

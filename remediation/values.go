@@ -3,11 +3,14 @@ package remediation
 import (
 	"regexp"
 	"strings"
+
+	"preflight/internal/lang"
 )
 
 // values fills placeholders. What comes from a host is cleaned in texts, and in commands used only when it cannot
 // mean anything to a shell.
 type values struct {
+	lang   lang.Language
 	params map[string]string // fallback words
 	args   map[string]string
 }
@@ -25,13 +28,13 @@ func (v values) words(s string) string {
 	return placeholder.ReplaceAllStringFunc(s, func(p string) string {
 		name := strings.Trim(p, "{}")
 		if a := clean(v.args[name]); a != "" {
-			return a
+			return v.lang.Say(a)
 		}
 		if name == rigParam {
-			return "the rig"
+			return v.lang.Say("the rig")
 		}
 		if w, ok := v.params[name]; ok {
-			return w
+			return v.lang.Say(w)
 		}
 		return p
 	})

@@ -108,7 +108,7 @@ func runCheck(ctx context.Context, env *environment, f *checkFlags, globs []stri
 	if ctx.Err() != nil {
 		code = checks.ExitInterrupted
 	}
-	rep, err := buildReport(t, results, start, code)
+	rep, err := buildReport(t, results, start, code, f.output.language(env))
 	if err != nil {
 		return failed(err)
 	}

@@ -9,6 +9,7 @@ import (
 
 	"github.com/spf13/pflag"
 
+	"preflight/internal/lang"
 	"preflight/internal/report"
 )
 
@@ -59,19 +60,29 @@ func special(path string) bool {
 	return err == nil && !info.Mode().IsRegular() && !info.IsDir()
 }
 
-func (o *outputFlags) write(env *environment, r *report.Report) error {
-	if o.file == "" {
-		return o.render(env.stdout, r)
+// language is what the report is written in. A program that reads JSON gets English whatever the locale, unless it
+// asks for another language.
+func (o *outputFlags) language(env *environment) lang.Language {
+	if o.format == "json" && env.language == "" {
+		return lang.En
 	}
-	return writeWhole(o.file, func(w io.Writer) error { return o.render(w, r) })
+	return env.lang()
 }
 
-func (o *outputFlags) render(w io.Writer, r *report.Report) error {
+func (o *outputFlags) write(env *environment, r *report.Report) error {
+	if o.file == "" {
+		return o.render(env.stdout, r, o.language(env))
+	}
+	return writeWhole(o.file, func(w io.Writer) error { return o.render(w, r, o.language(env)) })
+}
+
+func (o *outputFlags) render(w io.Writer, r *report.Report, l lang.Language) error {
+	r = r.In(l)
 	if o.format == "json" {
 		return report.WriteJSON(w, r)
 	}
 	width, _ := terminal(w)
-	return report.WriteText(w, r, report.TextOptions{Color: colors(w), Width: width, Verbose: o.verbose, Quiet: o.quiet})
+	return report.WriteText(w, r, report.TextOptions{Color: colors(w), Width: width, Verbose: o.verbose, Quiet: o.quiet, Lang: l})
 }
 
 // writeWhole writes a file beside its place and renames it, so that nothing half-written is ever left.

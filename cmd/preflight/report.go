@@ -11,13 +11,14 @@ import (
 	"preflight/checks"
 	"preflight/internal/facts"
 	"preflight/internal/fleet"
+	"preflight/internal/lang"
 	"preflight/internal/remote"
 	"preflight/internal/report"
 	"preflight/remediation"
 )
 
 // buildReport joins findings with remedies into the model that every format shows.
-func buildReport(t *target, results []fleet.Result, start time.Time, code int) (*report.Report, error) {
+func buildReport(t *target, results []fleet.Result, start time.Time, code int, l lang.Language) (*report.Report, error) {
 	cat, err := remediation.Load()
 	if err != nil {
 		return nil, err
@@ -27,7 +28,7 @@ func buildReport(t *target, results []fleet.Result, start time.Time, code int) (
 		Run: report.Run{At: start.UTC().Truncate(time.Second), Source: t.source, Seconds: time.Since(start).Seconds(), Exit: code, Interrupted: code == checks.ExitInterrupted},
 	}
 	for i, r := range results {
-		g := reportRig(cat, r)
+		g := reportRig(cat, r, l)
 		if t.notes != nil {
 			g.Notes = append(g.Notes, t.notes[i]...)
 		}
@@ -37,7 +38,7 @@ func buildReport(t *target, results []fleet.Result, start time.Time, code int) (
 	return rep, nil
 }
 
-func reportRig(cat *remediation.Catalog, r fleet.Result) report.Rig {
+func reportRig(cat *remediation.Catalog, r fleet.Result, l lang.Language) report.Rig {
 	g := report.Rig{Name: r.Rig.Name, Address: r.Rig.Address, Verdict: r.Judged().Verdict(), Findings: r.Findings, Host: r.Host, Fixes: []report.Fix{}, Facts: map[string]any{}}
 	if r.Rig.Range.Filename != "" {
 		g.Line = fmt.Sprintf("%s:%d", filepath.Base(r.Rig.Range.Filename), r.Rig.Range.Start.Line)
@@ -50,17 +51,17 @@ func reportRig(cat *remediation.Catalog, r fleet.Result) report.Rig {
 		return g
 	}
 	g.Facts = facts.Tree(r.Host)
-	g.Fixes = fixes(cat, r)
+	g.Fixes = fixes(cat, r, l)
 	m := r.Snapshot.Manifest
 	if m.Cut != "" {
 		g.Notes = append(g.Notes, "the collection ended early: "+m.Cut)
 	}
 	if m.Root == "none" && r.Snapshot.Manifest.Tool != "dumps" && m.UID > 0 {
-		why := m.RootWhy
-		if why != "" {
-			why = " (" + why + ")"
+		note := "read without root: capabilities, SMBIOS and address windows are missing; allow sudo -n or use --ask-become-pass"
+		if m.RootWhy != "" {
+			note = fmt.Sprintf("read without root (%s): capabilities, SMBIOS and address windows are missing; allow sudo -n or use --ask-become-pass", m.RootWhy)
 		}
-		g.Notes = append(g.Notes, "read without root"+why+": capabilities, SMBIOS and address windows are missing; allow sudo -n or use --ask-become-pass")
+		g.Notes = append(g.Notes, note)
 	}
 	if r.Err != nil {
 		g.Notes = append(g.Notes, r.Err.Error())
@@ -79,7 +80,7 @@ func failureOf(err error) *report.Failure {
 
 // fixes collects the remedies of a rig's root causes, in the order of the findings. What a fault explains is mended
 // with it, so a consequence gets no fix of its own; it is listed among what the fix clears.
-func fixes(cat *remediation.Catalog, r fleet.Result) []report.Fix {
+func fixes(cat *remediation.Catalog, r fleet.Result, l lang.Language) []report.Fix {
 	board := remediation.Board{Vendor: r.Host.Board.Vendor.Value, Name: r.Host.Board.Name.Value, BIOS: r.Host.BIOS.Version.Value}
 	out := []report.Fix{}
 	at := map[string]int{}
@@ -94,7 +95,7 @@ func fixes(cat *remediation.Catalog, r fleet.Result) []report.Fix {
 		filled := f
 		filled.Args = map[string]string{"rig": r.Rig.Name}
 		maps.Copy(filled.Args, f.Args)
-		if fix, ok := cat.For(filled, board); ok {
+		if fix, ok := cat.ForIn(l, filled, board); ok {
 			at[f.Remedy] = len(out)
 			out = append(out, reportFix(fix, len(out)+1, f.ID))
 		}

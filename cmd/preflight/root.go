@@ -7,6 +7,8 @@ import (
 
 	"github.com/spf13/cobra"
 	"golang.org/x/term"
+
+	"preflight/internal/lang"
 )
 
 // environment is where a command reads and writes.
@@ -14,6 +16,16 @@ type environment struct {
 	stdin  io.Reader
 	stdout io.Writer
 	stderr io.Writer
+
+	language string // --lang as given; "" is the locale's
+}
+
+// lang is the language for people: what was asked for, else the locale's.
+func (e *environment) lang() lang.Language {
+	if l, err := lang.Parse(e.language); err == nil {
+		return l
+	}
+	return lang.FromEnv(os.Getenv)
 }
 
 // terminal says whether a stream is one, and how wide.
@@ -51,6 +63,16 @@ Start with:
   preflight explain pcie.width`,
 		SilenceErrors: true,
 		SilenceUsage:  true,
+	}
+	root.PersistentFlags().StringVar(&env.language, "lang", "", "language of reports and remedies: en or zh (default: the locale's)")
+	root.PersistentPreRunE = func(*cobra.Command, []string) error {
+		if env.language == "" {
+			return nil
+		}
+		if _, err := lang.Parse(env.language); err != nil {
+			return usage("--lang: %w", err)
+		}
+		return nil
 	}
 	root.SetIn(env.stdin)
 	root.SetOut(env.stdout)

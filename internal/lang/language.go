@@ -54,8 +54,19 @@ func (l Language) Sayf(format string, args ...any) string {
 	return l.Say(fmt.Sprintf(format, args...))
 }
 
-// Speaks tells whether a format has an entry, so that tests can demand one.
-func (l Language) Speaks(format string) bool {
-	_, ok := chinese().known[format]
-	return l == En || ok
+// Speaks tells whether a literal of the code has an entry, so that tests can demand one. A part of a sentence, which
+// begins or ends with a space, is spoken when an entry holds it.
+func (l Language) Speaks(literal string) bool {
+	if _, ok := chinese().known[literal]; ok || l == En {
+		return true
+	}
+	if strings.TrimSpace(literal) == literal {
+		return false
+	}
+	for english := range chinese().known {
+		if strings.Contains(english, literal) {
+			return true
+		}
+	}
+	return false
 }

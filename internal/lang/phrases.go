@@ -144,7 +144,6 @@ var shapes = map[byte]string{
 	'd': `-?\d+`,
 	'f': `-?\d+(?:\.\d+)?`,
 	'g': `-?\d+(?:\.\d+)?(?:e[-+]\d+)?`,
-	'q': `"[^"]*"`,
 	'x': `[0-9a-fx]+`,
 	't': `true|false`,
 }
@@ -173,6 +172,8 @@ func frame(english, chinese string) phrase {
 		switch shape, ok := shapes[kind]; {
 		case kind == '%':
 			re.WriteString(`%`)
+		case kind == 'q':
+			re.WriteString(`"([^"]*)"`)
 		case ok:
 			re.WriteString(`\s*(` + shape + `)`)
 		default:
@@ -229,8 +230,11 @@ func (b *phrasebook) fill(chinese string, values []string, depth int) string {
 		if strings.HasSuffix(p, "%") {
 			return "%"
 		}
-		value := values[slots[n].arg-1]
+		value := b.say(values[slots[n].arg-1], depth)
 		n++
-		return b.say(value, depth)
+		if strings.HasSuffix(p, "q") {
+			value = `"` + value + `"`
+		}
+		return value
 	})
 }

@@ -6,6 +6,7 @@ import (
 	"strings"
 
 	"preflight/checks"
+	"preflight/internal/lang"
 )
 
 // row is one line of the terminal view: findings of one check that say the same of several subjects.
@@ -17,14 +18,14 @@ type row struct {
 }
 
 // text is the summary, for several cards without the first one's address.
-func (r row) text(cards int) string {
+func (r row) text(l lang.Language, cards int) string {
 	s := r.finding.Summary
 	if r.count == 1 {
 		return s
 	}
-	rest := strings.TrimLeft(strings.TrimPrefix(s, r.finding.Subject), ": ")
+	rest := strings.TrimLeft(strings.TrimPrefix(s, r.finding.Subject), ":： ")
 	if cards > 0 {
-		return fmt.Sprintf("%d of %d cards: %s", r.count, cards, rest)
+		return l.Sayf("%d of %d cards: ", r.count, cards) + rest
 	}
 	return fmt.Sprintf("%d ×: %s", r.count, rest)
 }

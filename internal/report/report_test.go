@@ -15,6 +15,7 @@ import (
 
 	"preflight/checks"
 	"preflight/internal/facts"
+	"preflight/internal/lang"
 )
 
 var update = flag.Bool("update", false, "rewrite the golden files")
@@ -84,9 +85,11 @@ func TestText(t *testing.T) {
 		"fleet.quiet.text":   {Quiet: true},
 		"fleet.verbose.text": {Verbose: true, Width: 100},
 		"fleet.color.text":   {Color: true, Width: 100},
+		"fleet.zh.text":      {Lang: lang.Zh},
+		"fleet.zh.wide.text": {Lang: lang.Zh, Width: 72, Verbose: true},
 	} {
 		var b bytes.Buffer
-		if err := WriteText(&b, sample(), o); err != nil {
+		if err := WriteText(&b, sample().In(o.Lang), o); err != nil {
 			t.Fatal(err)
 		}
 		golden(t, name, b.Bytes())
@@ -94,13 +97,50 @@ func TestText(t *testing.T) {
 }
 
 func TestNoLineIsWiderThanTheTerminal(t *testing.T) {
-	var b bytes.Buffer
-	if err := WriteText(&b, sample(), TextOptions{Width: 72, Verbose: true}); err != nil {
-		t.Fatal(err)
+	for _, l := range []lang.Language{lang.En, lang.Zh} {
+		var b bytes.Buffer
+		if err := WriteText(&b, sample().In(l), TextOptions{Width: 72, Verbose: true, Lang: l}); err != nil {
+			t.Fatal(err)
+		}
+		for _, l := range strings.Split(b.String(), "\n") {
+			if w := visible(l); w > 72 && !strings.Contains(l, "$ ") {
+				t.Errorf("%d columns: %s", w, l)
+			}
+		}
 	}
-	for _, l := range strings.Split(b.String(), "\n") {
-		if w := visible(l); w > 72 && !strings.Contains(l, "$ ") {
-			t.Errorf("%d columns: %s", w, l)
+}
+
+// A language changes what is said, and nothing that a program reads.
+func TestLanguageLeavesIdentitiesAlone(t *testing.T) {
+	en, zh := sample(), sample().In(lang.Zh)
+	for i, g := range en.Rigs {
+		for j, f := range g.Findings {
+			z := zh.Rigs[i].Findings[j]
+			if f.ID != z.ID || f.Verdict != z.Verdict || f.Remedy != z.Remedy || f.Fingerprint != z.Fingerprint || !cmp.Equal(f.Evidence, z.Evidence) {
+				t.Errorf("%s became %+v", f.ID, z)
+			}
+			if f.Summary == z.Summary {
+				t.Errorf("%s is not said in Chinese: %s", f.ID, f.Summary)
+			}
+		}
+	}
+	if en.Rigs[0].Findings[0].Summary != sample().Rigs[0].Findings[0].Summary {
+		t.Error("the original changed")
+	}
+}
+
+func TestFoldChinese(t *testing.T) {
+	for _, row := range []struct {
+		name, in string
+		want     []string
+	}{
+		{"between characters", "全部卡运行在满宽度", []string{"全部卡运", "行在满宽", "度"}},
+		{"no mark begins a line", "运行在满，好", []string{"运行在", "满，好"}},
+		{"words stay whole", "运行在 x16 上", []string{"运行在", "x16 上"}},
+		{"no bracket ends one", "运行在（满）", []string{"运行在", "（满）"}},
+	} {
+		if got := fold(row.in, 8, 8); !cmp.Equal(got, row.want) {
+			t.Errorf("%s: %q, want %q", row.name, got, row.want)
 		}
 	}
 }
@@ -154,7 +194,7 @@ func TestRowsKeepDifferentObservationsApart(t *testing.T) {
 	got := rows(Rig{Findings: []checks.Finding{width("0000:01:00.0", "x8"), width("0000:21:00.0", "x4"), width("0000:41:00.0", "x8")}})
 	var lines []string
 	for _, r := range got {
-		lines = append(lines, r.text(4))
+		lines = append(lines, r.text(lang.En, 4))
 	}
 	if diff := cmp.Diff([]string{"2 of 4 cards: runs x8", "0000:21:00.0 runs x4"}, lines); diff != "" {
 		t.Error(diff)

@@ -8,14 +8,16 @@ import (
 	"github.com/jedib0t/go-pretty/v6/text"
 
 	"preflight/checks"
+	"preflight/internal/lang"
 )
 
 // TextOptions is how the terminal view is drawn.
 type TextOptions struct {
 	Color   bool
-	Width   int  // columns; 0 means no limit (piped)
-	Verbose bool // evidence below every finding, passes included
-	Quiet   bool // one line a rig
+	Width   int           // columns; 0 means no limit (piped)
+	Verbose bool          // evidence below every finding, passes included
+	Quiet   bool          // one line a rig
+	Lang    lang.Language // of the labels; the report itself comes translated (Report.In)
 }
 
 // marks of the verdicts.
@@ -59,6 +61,18 @@ func (t *textWriter) line(format string, args ...any) {
 	fmt.Fprintf(&t.b, format+"\n", args...)
 }
 
+// say is a label in the language of the report.
+func (t *textWriter) say(format string, args ...any) string { return t.o.Lang.Sayf(format, args...) }
+
+// label is a label and the space after it, which a full-width mark brings along.
+func (t *textWriter) label(english string) string {
+	s := t.o.Lang.Say(english)
+	if strings.HasSuffix(s, "：") {
+		return s
+	}
+	return s + " "
+}
+
 func (t *textWriter) paint(c text.Colors, s string) string {
 	if !t.o.Color {
 		return s
@@ -77,21 +91,16 @@ func pad(s string, n int) string {
 	return s
 }
 
-// headlineOf is who and what.
-func headlineOf(g Rig) string {
-	return strings.TrimRight(Safe(g.Name)+"  "+describe(g), " ")
-}
-
 // headline is who, what, and the answer at the right edge.
 func (t *textWriter) headline(g Rig) {
 	name := Safe(g.Name)
 	left := t.paint(text.Colors{text.Bold}, name) + strings.TrimPrefix(headlineOf(g), name)
-	verdict := strings.ToUpper(string(g.Verdict))
+	verdict := t.o.Lang.Say(strings.ToUpper(string(g.Verdict)))
 	right := t.paint(append(text.Colors{text.Bold}, marks[g.Verdict].color...), verdict)
 	if n := faults(g); n > 0 {
-		right += "  " + count(n, "fault")
+		right += "  " + t.o.Lang.Say(count(n, "fault"))
 	} else if g.Error != nil {
-		right += "  not reached"
+		right += "  " + t.say("not reached")
 	}
 	room := t.room
 	if t.o.Width > 0 {
@@ -123,58 +132,13 @@ func faults(g Rig) int {
 	return n
 }
 
-// describe is "8× RTX 4090  Supermicro AS-4124GS-TNR  2× EPYC 7542".
-func describe(g Rig) string {
-	h := g.Host
-	if h == nil {
-		return Safe(g.Address)
-	}
-	var parts []string
-	if n := len(h.Cards); n > 0 {
-		c := h.Cards[0]
-		name := c.Name.Value
-		if name == "" {
-			name = c.Label
-		}
-		parts = append(parts, fmt.Sprintf("%d× %s", n, strings.TrimPrefix(name, "GeForce ")))
-	}
-	if v := strings.TrimSpace(h.Board.Vendor.Value + " " + h.Board.Name.Value); v != "" {
-		parts = append(parts, shortVendor(v))
-	}
-	if m := h.CPU.Model.Value; m != "" {
-		m = shortCPU(m)
-		if n := h.CPU.Sockets.Or(1); n > 1 {
-			m = fmt.Sprintf("%d× %s", n, m)
-		}
-		parts = append(parts, m)
-	}
-	return Safe(strings.Join(parts, "  "))
-}
-
-func shortVendor(s string) string {
-	return strings.NewReplacer("ASUSTeK COMPUTER INC.", "ASUS", "Micro-Star International Co., Ltd.", "MSI", "Gigabyte Technology Co., Ltd.", "Gigabyte").Replace(s)
-}
-
-func shortCPU(s string) string {
-	s = strings.NewReplacer("(R)", "", "(TM)", "", " CPU", "", " Processor", "").Replace(s)
-	s, _, _ = strings.Cut(s, " @")
-	f := strings.Fields(s)
-	if len(f) > 1 && strings.Contains(f[len(f)-1], "-Core") {
-		f = f[:len(f)-1]
-	}
-	if len(f) > 1 && (f[0] == "AMD" || f[0] == "Intel") {
-		f = f[1:]
-	}
-	return strings.Join(f, " ")
-}
-
 func (t *textWriter) rig(g Rig) {
 	t.headline(g)
 	if t.o.Quiet {
 		return
 	}
 	if g.Error != nil {
-		t.wrapped("  "+t.mark(checks.Unknown)+" ", 4, Safe(g.Error.Phase+": "+g.Error.Summary))
+		t.wrapped("  "+t.mark(checks.Unknown)+" ", 4, Safe(t.o.Lang.Say(g.Error.Phase)+": "+g.Error.Summary))
 		for _, a := range g.Error.Advice {
 			t.wrapped("      → ", 8, Safe(a))
 		}
@@ -183,7 +147,7 @@ func (t *textWriter) rig(g Rig) {
 	t.findings(g)
 	t.counts(g)
 	for _, n := range g.Notes {
-		t.wrapped("  note: ", 8, Safe(n))
+		t.wrapped("  "+t.label("note:"), 8, Safe(n))
 	}
 	for _, f := range g.Fixes {
 		t.fix(f)
@@ -216,11 +180,11 @@ func (t *textWriter) findings(g Rig) {
 }
 
 func (t *textWriter) row(prefix string, r row, cards int) {
-	s := Safe(r.text(cards))
+	s := Safe(r.text(t.o.Lang, cards))
 	if r.fix > 0 {
-		s += t.paint(text.Colors{text.Bold}, fmt.Sprintf("  → fix %d", r.fix))
+		s += t.paint(text.Colors{text.Bold}, "  → "+t.say("fix %d", r.fix))
 		if c := r.finding.Args["cap_watts"]; c != "" {
-			s += fmt.Sprintf(" (or cap cards at %s W)", c)
+			s += " " + t.say("(or cap cards at %s W)", c)
 		}
 	}
 	t.wrapped(prefix, visible(prefix), s)
@@ -231,7 +195,7 @@ func (t *textWriter) row(prefix string, r row, cards int) {
 
 func (t *textWriter) evidence(f checks.Finding) {
 	if f.Expected != "" {
-		t.wrapped("        ", 10, Safe(fmt.Sprintf("seen %s, expected %s", f.Observed, f.Expected)))
+		t.wrapped("        ", 10, Safe(t.say("seen %s, expected %s", f.Observed, f.Expected)))
 	}
 	if f.Note != "" {
 		t.wrapped("        ", 10, Safe(f.Note))
@@ -264,12 +228,12 @@ func (t *textWriter) counts(g Rig) {
 	for _, v := range worst {
 		n[v]++
 	}
-	parts := []string{t.mark(checks.Pass) + fmt.Sprintf(" %d passed", n[checks.Pass])}
+	parts := []string{t.mark(checks.Pass) + " " + t.say("%d passed", n[checks.Pass])}
 	if n[checks.Skip] > 0 {
-		parts = append(parts, fmt.Sprintf("- %d do not apply", n[checks.Skip]))
+		parts = append(parts, "- "+t.say("%d do not apply", n[checks.Skip]))
 	}
 	if n[checks.Unknown] > 0 {
-		parts = append(parts, t.mark(checks.Unknown)+fmt.Sprintf(" %d unknown", n[checks.Unknown]))
+		parts = append(parts, t.mark(checks.Unknown)+" "+t.say("%d unknown", n[checks.Unknown]))
 	}
 	t.line("  %s", strings.Join(parts, "   "))
 	said := map[string]bool{}
@@ -280,7 +244,7 @@ func (t *textWriter) counts(g Rig) {
 		said[f.Check] = true
 		s := f.Summary
 		if f.Known != "" {
-			s += "; " + f.Known
+			s += t.o.Lang.Say("; ") + f.Known
 			if g.Line != "" && strings.Contains(f.Known, "rigs.hcl") {
 				s += " (" + g.Line + ")"
 			}
@@ -291,18 +255,11 @@ func (t *textWriter) counts(g Rig) {
 
 func (t *textWriter) fix(f Fix) {
 	t.line("")
-	end := "no reboot"
-	if f.Reboot != "no" {
-		end = "reboot: " + f.Reboot
-		if f.Reboot == "yes" {
-			end = "reboot"
-		}
-	}
-	t.wrapped(t.paint(text.Colors{text.Bold}, fmt.Sprintf("fix %d", f.Number))+"  ", 7, fmt.Sprintf("%s  (%s)", Safe(f.Title), end))
+	t.wrapped(t.paint(text.Colors{text.Bold}, t.say("fix %d", f.Number))+"  ", 7, fmt.Sprintf("%s  (%s)", Safe(f.Title), t.o.Lang.Say(rebootLabel(f.Reboot))))
 	for i, s := range f.Steps {
 		t.wrapped(fmt.Sprintf("  %d. ", i+1), 5, Safe(s.Text))
 		if s.Menu != "" {
-			t.wrapped("     ", 7, "BIOS, usually under "+t.paint(text.Colors{text.FgCyan}, Safe(s.Menu)))
+			t.wrapped("     ", 7, t.label("BIOS, usually under")+t.paint(text.Colors{text.FgCyan}, Safe(s.Menu)))
 		}
 		for _, c := range strings.Split(strings.TrimRight(s.Command, "\n"), "\n") {
 			if c != "" {
@@ -310,7 +267,18 @@ func (t *textWriter) fix(f Fix) {
 			}
 		}
 	}
-	t.wrapped("  verify: ", 10, Safe(f.Verify))
+	t.wrapped("  "+t.label("verify:"), 10, Safe(f.Verify))
+}
+
+// rebootLabel is the answer of a fix to "does it need a reboot?".
+func rebootLabel(reboot string) string {
+	switch reboot {
+	case "no":
+		return "no reboot"
+	case "yes":
+		return "reboot"
+	}
+	return "reboot: " + reboot
 }
 
 // tail ends the report with what no tool can see.
@@ -325,41 +293,8 @@ func (t *textWriter) tail(r *Report) {
 		return
 	}
 	t.line("")
-	t.line("Only hands and eyes can tell:")
+	t.line("%s", t.say("Only hands and eyes can tell:"))
 	for _, s := range Checklist(cards) {
-		t.wrapped("  [ ] ", 6, s)
+		t.wrapped("  [ ] ", 6, t.o.Lang.Say(s))
 	}
-}
-
-// wrapped writes prefix and text, folding at the width with a hanging indent.
-func (t *textWriter) wrapped(prefix string, indent int, s string) {
-	if t.o.Width <= 0 || visible(prefix)+visible(s) <= t.o.Width {
-		t.line("%s%s", prefix, s)
-		return
-	}
-	room := max(t.o.Width-max(indent, 0), 20)
-	first := max(t.o.Width-visible(prefix), 20)
-	lines := fold(s, first, room)
-	t.line("%s%s", prefix, lines[0])
-	for _, l := range lines[1:] {
-		t.line("%s%s", strings.Repeat(" ", indent), l)
-	}
-}
-
-// fold breaks at spaces; a word wider than the line stays whole.
-func fold(s string, first, rest int) []string {
-	var lines []string
-	room, line := first, ""
-	for _, word := range strings.Split(s, " ") {
-		switch {
-		case line == "":
-			line = word
-		case visible(line)+1+visible(word) <= room:
-			line += " " + word
-		default:
-			lines = append(lines, line)
-			line, room = word, rest
-		}
-	}
-	return append(lines, line)
 }
