@@ -1,6 +1,7 @@
 package checks
 
 import (
+	"preflight/internal/catalog"
 	"preflight/internal/facts"
 )
 
@@ -27,7 +28,7 @@ func trainingCards(s Subject) (training, others []facts.Card) {
 	for _, c := range s.Host.Cards {
 		m := memoryOf(s, c)
 		switch {
-		case declared[c.Product], m > 0 && m >= limit, m == 0 && len(want) == 0:
+		case declared[c.Product], c.Slug.Known() && c.Slug.Value == s.Rig.GPU, m > 0 && m >= limit, m == 0 && len(want) == 0:
 			training = append(training, c)
 		default:
 			others = append(others, c)
@@ -44,10 +45,21 @@ func memoryOf(s Subject, c facts.Card) int64 {
 	if m, ok := c.MemoryMiB.Get(); ok {
 		return m
 	}
-	if g, ok := s.Cat.GPU(c.Product, 0); ok {
+	if g, ok := s.model(c); ok {
 		return g.MemoryMiB
 	}
 	return 0
+}
+
+// model is the catalogue's row of a card: by its device id, else, where no source showed one, by its name.
+func (s Subject) model(c facts.Card) (catalog.GPU, bool) {
+	if c.Product != "" {
+		return s.Cat.GPU(c.Product, c.MemoryMiB.Value)
+	}
+	if rows := s.Cat.BySlug(c.Slug.Value); c.Slug.Known() && len(rows) > 0 {
+		return rows[0], true
+	}
+	return catalog.GPU{}, false
 }
 
 // cardCount is the number of cards that the rules reckon with: declared, else seen.

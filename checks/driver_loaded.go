@@ -193,7 +193,9 @@ func driverState(s Subject) Finding {
 		return unknown(rigSubject, "there is no card for a driver to run").knownBy("mend gpu.count first")
 	case known && loaded:
 		f := pass(rigSubject, "driver %s", firstOf(d.Version.Value, "loaded")).saw(firstOf(d.Version.Value, "loaded"), "loaded").because(ev(d.Loaded), ev(d.Version))
-		if why, gap := s.Host.Gaps[facts.KindSMI]; gap {
+		if why, gap := s.Host.Gaps[facts.KindSMI]; gap && strings.HasPrefix(d.Loaded.Source, "lspci") {
+			return f.noting("every card shown is bound to it; nvidia-smi is not in the input")
+		} else if gap {
 			f.Verdict, f.Summary = Unknown, fmt.Sprintf("the module is loaded; whether nvidia-smi answers is not known: %s", why)
 			f = f.knownBy("put nvidia-smi on the PATH of non-interactive logins, or give nvidia-smi -q -x")
 			if strings.Contains(why, "not reached") { // the reading was cut before it came to nvidia-smi

@@ -113,7 +113,7 @@ func ownGen(s Subject, c facts.Card) facts.Fact[int] {
 	if c.Gen.DeviceMax.Known() {
 		return c.Gen.DeviceMax
 	}
-	if g, ok := s.Cat.GPU(c.Product, c.MemoryMiB.Value); ok && g.Gen > 0 {
+	if g, ok := s.model(c); ok && g.Gen > 0 {
 		return facts.Of(g.Gen, "catalogue:"+g.Slug)
 	}
 	return facts.Fact[int]{}
@@ -123,7 +123,7 @@ func ownGen(s Subject, c facts.Card) facts.Fact[int] {
 // driver's maximum, but no more than the catalogue says.
 func ownWidth(s Subject, c facts.Card) facts.Fact[int] {
 	w := facts.First(c.Link.MaxWidth, c.Gen.WidthMax)
-	if g, ok := s.Cat.GPU(c.Product, c.MemoryMiB.Value); ok && g.Width > 0 && (!w.Known() || g.Width < w.Value) {
+	if g, ok := s.model(c); ok && g.Width > 0 && (!w.Known() || g.Width < w.Value) {
 		return facts.Of(g.Width, "catalogue:"+g.Slug)
 	}
 	return w

@@ -53,7 +53,7 @@ func decideReBAR(s Subject) []Finding {
 }
 
 func rebarOf(s Subject, c facts.Card) Finding {
-	g, known := s.Cat.GPU(c.Product, c.MemoryMiB.Value)
+	g, known := s.model(c)
 	b, ok := c.BAR1MiB.Get()
 	v := memoryOf(s, c)
 	if !ok || b == 0 {

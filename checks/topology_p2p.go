@@ -14,6 +14,7 @@ import (
 //	GeForce of 20-series and later, no P2P over PCIe    pass with a note (the driver disables it; NCCL uses SHM)
 //	such a GeForce, but the driver says OK              warn: a patched or faulty driver; only verified copies prove it
 //	other cards, OK on every pair                       pass; in a guest unknown (the mapping may be private)
+//	other cards, not OK only across sockets             pass with a note; unknown without the topology
 //	other cards, not OK                                 warn; fail when the profile requires P2P
 //	no P2P matrix                                       unknown
 //
@@ -50,6 +51,11 @@ func decideP2P(s Subject) []Finding {
 		return []Finding{unknown(rigSubject, "the driver says OK, which proves nothing in a guest").saw(seen, "").because(evidence).knownBy("run a verified copy between the cards (p2pBandwidthLatencyTest)")}
 	case ok == total:
 		return []Finding{pass(rigSubject, "P2P on every pair").saw(seen, "OK").because(evidence)}
+	case ok > 0 && !s.Policy.RequireP2P && !sockets(s):
+		return []Finding{unknown(rigSubject, "%d of %d pairs have P2P; whether the others cross sockets is not in the input", ok, total).saw(seen, "").
+			because(evidence).knownBy("give nvidia-smi topo -m")}
+	case ok > 0 && !s.Policy.RequireP2P && acrossOnly(s):
+		return []Finding{pass(rigSubject, "P2P on every pair within a socket").saw(seen, "").because(evidence).noting("pairs across sockets talk through host memory, which is normal")}
 	case s.Policy.RequireP2P:
 		return []Finding{fail(rigSubject, "the profile requires P2P; %d of %d pairs have it", ok, total).saw(seen, "OK").because(evidence).fix("topology.p2p/required")}
 	}
@@ -73,6 +79,23 @@ func p2pCodes(s Subject) (codes map[string]int, source string) {
 		}
 	}
 	return nil, ""
+}
+
+// sockets says whether the input tells which pairs of cards lie on different sockets.
+func sockets(s Subject) bool { return len(s.Host.Topo) > 0 || s.Host.CPU.Sockets.Value == 1 }
+
+// acrossOnly says whether all pairs without P2P lie on different sockets.
+func acrossOnly(s Subject) bool {
+	level := map[[2]string]string{}
+	for _, t := range s.Host.Topo {
+		level[[2]string{t.A, t.B}], level[[2]string{t.B, t.A}] = t.Level, t.Level
+	}
+	for _, p := range s.Host.P2P {
+		if p.Code != "OK" && p.Op != "n" && level[[2]string{p.A, p.B}] != "SYS" {
+			return false
+		}
+	}
+	return true
 }
 
 func describeCodes(codes map[string]int) string {
@@ -101,7 +124,7 @@ func meaning(codes map[string]int) string {
 // driverDisables: the catalogue marks models whose P2P over PCIe the stock driver switches off.
 func driverDisables(s Subject) bool {
 	for _, c := range s.Cards {
-		if g, ok := s.Cat.GPU(c.Product, c.MemoryMiB.Value); ok && g.P2P == "driver-disabled" {
+		if g, ok := s.model(c); ok && g.P2P == "driver-disabled" {
 			return true
 		}
 	}

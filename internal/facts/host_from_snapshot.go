@@ -19,7 +19,7 @@ func FromSnapshot(s *Snapshot) *Host {
 	for _, read := range []func(*builder){
 		readOS, readDMI, readCPU, readMemory, readDisks, readPCI, readConfig, readGHW, readLspci, readIOMem, readSMBIOS, readLscpu, readDMIText,
 		readDriver, readSMI, readSMIText, readSMITable, readSamples, readTopo, readP2P, readCUDASamples, readCollectEnv, readProducts,
-		readIOMMU, readAEROwner, readKernelLog, readFabric, readLoad, readNCCL, readVirt, readModels,
+		readIOMMU, readAEROwner, readKernelLog, readLogDevices, readFabric, readLoad, readNCCL, readVirt, readModels,
 		readNUMA, readSoftware, readLimits,
 	} {
 		read(b)
@@ -171,6 +171,23 @@ func readModels(b *builder) {
 			if !c.Name.Known() {
 				c.Label = g.Name
 			}
+		} else if slug := slugByName(cat, c.Name.Value); c.Product == "" && slug != "" {
+			c.Slug = Of(slug, "catalogue:"+c.Name.Value)
 		}
 	}
+}
+
+// slugByName finds the model of a card that is known by name alone; "" when the name fits none, or several.
+func slugByName(cat *catalog.Catalog, name string) string {
+	slug := ""
+	for _, g := range cat.GPUs {
+		if name == "" || !strings.EqualFold(strings.TrimPrefix(g.Name, "NVIDIA "), name) || g.Slug == slug {
+			continue
+		}
+		if slug != "" {
+			return ""
+		}
+		slug = g.Slug
+	}
+	return slug
 }

@@ -104,6 +104,9 @@ func (l *lspciText) resizable(t string) {
 	}
 	d.hasBAR = true
 	d.sizes = sortedSizes(strings.Fields(m[3]))
+	if now, err := lspciMiB(m[2]); err == nil {
+		l.bar1[d.BDF] = Of(now, l.file.src("Resizable BAR, current size"))
+	}
 }
 
 // finish closes the function that was open.

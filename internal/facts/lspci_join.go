@@ -18,7 +18,7 @@ func readLspci(b *builder) {
 	if err != nil {
 		cat = nil
 	}
-	j := &pciJoin{b: b, at: map[string]int{}, rebar: map[string][]Fact[[]int64]{}}
+	j := &pciJoin{b: b, at: map[string]int{}, rebar: map[string][]Fact[[]int64]{}, bar1: map[string][]Fact[int64]{}}
 	for i, d := range b.host.PCI {
 		j.at[d.BDF] = i
 	}
@@ -31,11 +31,15 @@ func readLspci(b *builder) {
 		for bdf, sizes := range l.rebar {
 			j.rebar[bdf] = append(j.rebar[bdf], sizes)
 		}
+		for bdf, now := range l.bar1 {
+			j.bar1[bdf] = append(j.bar1[bdf], now)
+		}
 		j.from = firstNonEmpty(j.from, d.name)
 	}
 	for _, d := range trees {
-		j.whole = j.whole || wholeTree(d.text)
-		for _, dev := range parseTree(d) {
+		devices, named := nameCards(parseTree(d), cat)
+		j.whole = j.whole || named && wholeTree(d.text)
+		for _, dev := range devices {
 			j.add(dev)
 		}
 		j.from = firstNonEmpty(j.from, d.name)
@@ -50,6 +54,7 @@ type pciJoin struct {
 	b      *builder
 	at     map[string]int
 	rebar  map[string][]Fact[[]int64]
+	bar1   map[string][]Fact[int64]
 	from   string // the first text
 	whole  bool   // some text lists the bus from its beginning
 	denied bool
@@ -83,7 +88,11 @@ func (j *pciJoin) cards() {
 				break
 			}
 		}
+		next.BAR1MiB = First(next.BAR1MiB, First(j.bar1[d.BDF]...))
 		next.ReBARMiB = First(j.rebar[d.BDF]...)
+		if drv := &j.b.host.Driver; d.Driver.Value == "nvidia" && !drv.Loaded.Known() {
+			drv.Loaded = Of(true, d.Driver.Source)
+		}
 		if c := j.b.card(d.BDF); c != nil {
 			c.Device = d
 		}
@@ -153,10 +162,14 @@ func (b *builder) sortCards() {
 	sort.SliceStable(b.host.Cards, func(i, k int) bool { return b.host.Cards[i].BDF < b.host.Cards[k].BDF })
 }
 
-// readProducts gives a card the device id that only the driver told, where lspci printed names.
+// readProducts settles what only all sources together tell: the device id that lspci printed by name, and a maximum of
+// the host's that the link already exceeds, which drivers print for some boards.
 func readProducts(b *builder) {
 	for i := range b.host.Cards {
 		c := &b.host.Cards[i]
+		if c.Gen.Current.Known() && c.Gen.HostMax.Known() && c.Gen.Current.Value > c.Gen.HostMax.Value {
+			c.Gen.HostMax = Fact[int]{}
+		}
 		if c.Product == "" && c.SMIDevice.Known() {
 			c.Product = strings.ToLower(c.SMIDevice.Value)
 		}

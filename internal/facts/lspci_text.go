@@ -18,6 +18,7 @@ type lspciText struct {
 	cat     *catalog.Catalog
 	devices []Device
 	rebar   map[string]Fact[[]int64] // by BDF
+	bar1    map[string]Fact[int64]   // by BDF: what Resizable BAR says is its size now, MiB
 	denied  bool                     // capabilities were withheld
 	opened  bool                     // capabilities were shown
 	whole   bool                     // the listing begins where the bus does
@@ -79,7 +80,7 @@ var (
 
 // parseLspci reads one text. The catalogue names what lspci printed by name only; it may be nil.
 func parseLspci(d dumpFile, cat *catalog.Catalog) *lspciText {
-	l := &lspciText{file: d, cat: cat, rebar: map[string]Fact[[]int64]{}}
+	l := &lspciText{file: d, cat: cat, rebar: map[string]Fact[[]int64]{}, bar1: map[string]Fact[int64]{}}
 	for _, line := range d.lines() {
 		if m := lspciHead.FindStringSubmatch(line); m != nil {
 			l.finish()
@@ -219,7 +220,7 @@ func (l *lspciText) resource(t string) bool {
 		d.Second, d.Subord = lspciInt(m[1], 16, l.file.src("Bus")), lspciInt(m[2], 16, l.file.src("Bus"))
 		return true
 	}
-	if m := lspciMemory.FindStringSubmatch(t); m != nil {
+	if m := lspciMemory.FindStringSubmatch(t); m != nil && d.cap == "" { // below a capability they are those of virtual functions
 		bar := BAR{Index: d.barIndex(m[1]), Mem: true, Mem64: m[3] == "64-bit", Prefetch: m[4] == "", Size: lspciBytes(m[5])}
 		bar.Source = l.file.src("Region " + strconv.Itoa(bar.Index))
 		start, err := strconv.ParseUint(m[2], 16, 64)
@@ -231,7 +232,7 @@ func (l *lspciText) resource(t string) bool {
 		d.BARs = append(d.BARs, bar)
 		return true
 	}
-	if m := lspciIO.FindStringSubmatch(t); m != nil {
+	if m := lspciIO.FindStringSubmatch(t); m != nil && d.cap == "" {
 		bar := BAR{Index: d.barIndex(m[1]), Size: lspciBytes(m[3])}
 		bar.Start, _ = strconv.ParseUint(m[2], 16, 64)
 		bar.Source = l.file.src("Region " + strconv.Itoa(bar.Index))

@@ -5,6 +5,8 @@ import (
 	"regexp"
 	"strconv"
 	"strings"
+
+	"preflight/internal/catalog"
 )
 
 var (
@@ -116,4 +118,28 @@ func (t *treeReader) function(line string, at int, name string) int {
 func wholeTree(text string) bool {
 	line, _, _ := strings.Cut(strings.TrimLeft(text, "\n"), "\n")
 	return strings.HasPrefix(line, "-[") || strings.HasPrefix(line, "-+-[")
+}
+
+// nameCards gives a class to the functions of a drawing that are cards: their names say so, classes are not drawn. named
+// is false when the drawing has no names, or one of NVIDIA's that the catalogue does not know.
+func nameCards(devices []Device, cat *catalog.Catalog) (out []Device, named bool) {
+	if cat == nil {
+		return devices, false
+	}
+	named = true
+	for i, d := range devices {
+		named = named && (d.Label != "" || d.Vendor != "" || d.Second.Known())
+		if d.Vendor != "10de" || !strings.HasSuffix(d.BDF, ".0") || d.Class != "" {
+			continue
+		}
+		if d.Product == "" {
+			devices[i].Product = cardByName(cat, d.Label)
+		}
+		if _, ok := cat.GPU(devices[i].Product, 0); ok {
+			devices[i].Class = "030000"
+		} else {
+			named = false
+		}
+	}
+	return devices, named && len(devices) > 0
 }

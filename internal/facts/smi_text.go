@@ -255,6 +255,7 @@ func (b *builder) joinSMI(d dumpFile, log *smiLog, err error) {
 	}
 	b.sortCards()
 	if listed > 0 {
+		b.host.Driver.Loaded = First(b.host.Driver.Loaded, Of(true, d.src("GPU")))
 		b.filled(KindSMI)
 	}
 }
