@@ -22,7 +22,7 @@ var spoken = []struct {
 	calls []string
 }{
 	{"checks", nil},
-	{"internal/facts", []string{"gap", "why"}},
+	{"internal/facts", []string{"gap", "regap", "why"}},
 	{"internal/report", nil},
 	{"internal/remote", []string{"fail", "lost"}},
 	{"internal/collect", []string{"-"}},

@@ -66,7 +66,7 @@ func readDMIText(b *builder) {
 		records := parseDMI(d)
 		if len(records) == 0 {
 			if _, missing := b.host.Gaps[KindSMBIOS]; missing && dmiDenied.MatchString(d.text) {
-				b.host.Gaps[KindSMBIOS] = d.name + ": dmidecode was run without root"
+				b.regap(KindSMBIOS, "%s: dmidecode was run without root", d.name)
 			}
 			continue
 		}

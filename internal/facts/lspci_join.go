@@ -107,14 +107,14 @@ func (j *pciJoin) gaps() {
 		if j.whole {
 			j.b.filled(KindPCI)
 		} else if _, missing := g[KindPCI]; missing {
-			g[KindPCI] = fmt.Sprintf("%s lists only part of the bus", j.from)
+			j.b.regap(KindPCI, "%s lists only part of the bus", j.from)
 		}
 	}
 	switch _, missing := g[KindConfig]; {
 	case j.opened:
 		j.b.filled(KindConfig)
 	case j.denied && missing:
-		g[KindConfig] = j.from + " was taken without root: lspci says <access denied> for capabilities"
+		j.b.regap(KindConfig, "%s was taken without root: lspci says <access denied> for capabilities", j.from)
 	}
 }
 

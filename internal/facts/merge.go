@@ -131,3 +131,8 @@ func (b *builder) filled(kinds ...Kind) {
 		delete(b.host.Gaps, k)
 	}
 }
+
+// regap replaces the reason why a kind of fact is missing by a better one.
+func (b *builder) regap(k Kind, format string, args ...any) {
+	b.host.Gaps[k] = fmt.Sprintf(format, args...)
+}

@@ -137,7 +137,7 @@ func readSMITable(b *builder) {
 			driver.SMIError = Of(strings.TrimSpace(m), d.src("output"))
 		}
 		if _, missing := b.host.Gaps[KindSMI]; missing && driver.SMIError.Known() {
-			b.host.Gaps[KindSMI] = "nvidia-smi failed: " + driver.SMIError.Value
+			b.regap(KindSMI, "nvidia-smi failed: %s", driver.SMIError.Value)
 		}
 		b.merge("driver", &b.host.Driver, &driver)
 		for _, c := range cards {

@@ -231,7 +231,7 @@ func (b *builder) joinSMI(d dumpFile, log *smiLog, err error) {
 	}
 	if err != nil {
 		if _, missing := b.host.Gaps[KindSMI]; missing {
-			b.host.Gaps[KindSMI] = fmt.Sprintf("%s could not be read: %v", d.name, err)
+			b.regap(KindSMI, "%s could not be read: %v", d.name, err)
 		}
 		return
 	}
@@ -239,7 +239,7 @@ func (b *builder) joinSMI(d dumpFile, log *smiLog, err error) {
 	listed := len(log.GPUs)
 	s.applySMI(log)
 	if why, odd := s.host.Gaps[KindSMI]; odd {
-		b.host.Gaps[KindSMI] = why
+		b.regap(KindSMI, "%s", why)
 		return
 	}
 	// Of one card alone (-i 3, or a paste), the place in the listing is not the driver's index.
