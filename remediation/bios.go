@@ -7,6 +7,8 @@ import (
 	"regexp"
 	"slices"
 	"strings"
+
+	"preflight/internal/lang"
 )
 
 // biosTable knows where options are.
@@ -77,14 +79,14 @@ func pattern(s string) (*regexp.Regexp, error) {
 }
 
 // menu is the way to an option on a board, as "A ▸ B ▸ Option = Value".
-func (t biosTable) menu(key string, b Board) string {
+func (t biosTable) menu(l lang.Language, key string, b Board) string {
 	rows := t.find(key, b)
 	if len(rows) == 0 {
-		return t.generic(key)
+		return t.generic(l, key)
 	}
 	var ways []string
 	for _, r := range rows {
-		way := r.way()
+		way := r.way(l)
 		if len(rows) > 1 {
 			way += " (" + r.family + ")"
 		}
@@ -92,7 +94,7 @@ func (t biosTable) menu(key string, b Board) string {
 			ways = append(ways, way)
 		}
 	}
-	return strings.Join(ways, ", or ")
+	return strings.Join(ways, l.Say(", or "))
 }
 
 // find returns the most specific rows that fit: one that names the board beats one for all of a vendor. Several are
@@ -118,32 +120,32 @@ func (t biosTable) find(key string, b Board) []biosRow {
 	return best
 }
 
-func (r biosRow) way() string {
+func (r biosRow) way(l lang.Language) string {
 	var steps []string
 	for _, s := range strings.Split(r.path, ">") {
 		if s = strings.TrimSpace(s); s != "" {
 			steps = append(steps, s)
 		}
 	}
-	way := strings.Join(append(steps, r.name), " ▸ ") + " = " + r.value
+	way := strings.Join(append(steps, r.name), " ▸ ") + " = " + l.Say(r.value)
 	switch {
 	case len(steps) == 0:
-		way += " (its menu is not known)"
+		way += l.Say(" (its menu is not known)")
 	case !r.confirmed:
-		way += " (not checked on a board)"
+		way += l.Say(" (not checked on a board)")
 	}
 	return way
 }
 
 // generic is what can be said when the board is not known.
-func (t biosTable) generic(key string) string {
+func (t biosTable) generic(l lang.Language, key string) string {
 	o, ok := t.options[key]
 	if !ok {
 		return ""
 	}
-	way := o.Place + " ▸ " + o.Names[0] + " = " + o.Value
+	way := l.Say(o.Place) + " ▸ " + o.Names[0] + " = " + l.Say(o.Value)
 	if len(o.Names) > 1 {
-		way += " (other makers: " + strings.Join(o.Names[1:], ", ") + ")"
+		way += l.Sayf(" (other makers: %s)", strings.Join(o.Names[1:], ", "))
 	}
 	return way
 }

@@ -183,7 +183,7 @@ func (c *Catalog) ForIn(l lang.Language, f checks.Finding, b Board) (Fix, bool) 
 		}
 		step := Step{Text: v.words(s.Text.In(l)), Command: v.command(s.Command)}
 		if s.Option != "" {
-			step.Menu = c.bios.menu(s.Option, b)
+			step.Menu = c.bios.menu(l, s.Option, b)
 		}
 		fix.Steps = append(fix.Steps, step)
 	}

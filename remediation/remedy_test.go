@@ -36,7 +36,11 @@ pcie.width/slot-fault pcie.width/slot-limit pcie.width/off-bus pcie.speed/slot-g
 pcie.uplink/shared pcie.uplink/chipset pcie.uplink/external cpu.lanes/short cpu.cores/short ram.per-card/short ram.per-card/lost-dimm
 storage.capacity/short power.psu/short power.psu/cap-not-permanent power.mains/short chassis.slot-spacing/tight chassis.slot-spacing/impossible
 topology.p2p/required topology.p2p/unproven nccl.all-reduce/hang nccl.all-reduce/wrong-data nccl.all-reduce/error nccl.all-reduce/transport
-nccl.all-reduce/slow nccl.all-reduce/ranks nccl.all-reduce/library site.rule`)
+nccl.all-reduce/slow nccl.all-reduce/ranks nccl.all-reduce/library site.rule
+gpu.health/off-bus gpu.health/reset gpu.health/memory gpu.health/nvlink gpu.health/program gpu.health/xid
+gpu.throttle/thermal gpu.throttle/power-brake gpu.power-limit/lowered gpu.genuine/modded gpu.genuine/flashed gpu.genuine/laptop
+firmware.iommu/translated firmware.iommu/faults firmware.boot-mode/legacy pcie.errors/link pcie.errors/uncorrected pcie.acs/redirect
+driver.version/mismatch driver.version/open-module driver.version/old driver.version/too-new driver.persistence/off`)
 
 func TestEveryCodeHasARemedy(t *testing.T) {
 	c := catalog(t)
@@ -93,7 +97,7 @@ func problems(c *Catalog, r Remedy) []string {
 			out = append(out, "a step has exactly one of command, bios and hand: "+s.Text.En)
 		case s.Hand && len(s.Text.En) < 40:
 			out = append(out, "a hand action says what hands do: "+s.Text.En)
-		case s.Option != "" && c.bios.menu(s.Option, Board{}) == "":
+		case s.Option != "" && c.bios.menu(lang.En, s.Option, Board{}) == "":
 			out = append(out, "unknown BIOS option "+s.Option)
 		case s.Text.En == "":
 			out = append(out, "a step without words: "+s.Command)
@@ -269,7 +273,7 @@ func TestMenu(t *testing.T) {
 		{"unknown board", Board{Vendor: "Nobody", Name: "X"}, "resizable_bar", "the PCI page ▸ Re-Size BAR Support = Enabled (other makers: Resizable BAR"},
 		{"no board", Board{}, "csm", "the Boot page ▸ CSM Support"},
 	} {
-		if got := c.bios.menu(tc.option, tc.board); !strings.Contains(got, tc.want) {
+		if got := c.bios.menu(lang.En, tc.option, tc.board); !strings.Contains(got, tc.want) {
 			t.Errorf("%s: got %q, want %q", tc.name, got, tc.want)
 		}
 	}
