@@ -2,6 +2,7 @@ package facts
 
 import (
 	"regexp"
+	"slices"
 	"strings"
 )
 
@@ -49,6 +50,9 @@ func splitDumps(text string, expected dumpKind) []segment {
 	for _, seg := range s.out {
 		if seg.kind == dumpTopo && matrixP2P.MatchString(seg.text()) {
 			seg.kind = dumpP2P
+		}
+		if seg.kind == dumpSMIXML && !strings.Contains(seg.text(), "<nvidia_smi_log") {
+			continue // another program's XML
 		}
 		if seg.kind != "" && strings.TrimSpace(seg.text()) != "" {
 			kept = append(kept, seg)
@@ -102,6 +106,7 @@ func (s *splitter) line(line string) {
 
 // head begins a new part where the line says so.
 func (s *splitter) head(k dumpKind, line string) {
+	before := s.at
 	switch {
 	case k == "" || k == s.at.kind || inside[s.at.kind][k]:
 	case k == dumpTopo && s.at.kind == dumpP2P:
@@ -116,7 +121,11 @@ func (s *splitter) head(k dumpKind, line string) {
 		s.at = segment{kind: k}
 	}
 	if k == dumpCollectEnv && s.env == nil {
-		s.env = &segment{kind: k, lines: []string{line}}
+		s.env = &segment{kind: k}
+		if before.kind == "" { // vLLM's copy tells of the system first
+			s.env.lines = before.lines
+		}
+		s.env.lines = append(slices.Clip(s.env.lines), line)
 	}
 	s.xml = k == dumpSMIXML && s.at.kind == dumpSMIXML && !strings.Contains(line, "</nvidia_smi_log>")
 }

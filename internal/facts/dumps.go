@@ -119,8 +119,6 @@ func (d *Dumps) place(name string, s segment) {
 // hostPlaces are the paths of a snapshot where a kind may lie, best first.
 func hostPlaces(t dumpType, name, command string) []string {
 	switch t.kind {
-	case dumpSMIXML:
-		return []string{"cmd/nvidia-smi-q.xml"}
 	case dumpLog:
 		return []string{"cmd/dmesg.txt", "cmd/journal.txt"}
 	case dumpP2P:
