@@ -37,10 +37,12 @@ func All() []Check {
 		gpuCount, gpuModel, driverLoaded,
 		above4G, resizableBAR,
 		pcieWidth, pcieSpeed, pcieUplink,
-		topologyP2P,
-		cpuLanes, cpuCores, ramPerCard, storageCapacity,
+		topologyP2P, topologyNUMA,
+		cpuLanes, cpuCores, ramPerCard, ramChannels, storageCapacity,
 		powerPSU, powerMains, slotSpacing,
+		runtimeTorch, containerRuntime, containerShm, hostMemlock, hostPorts,
 		ncclAllReduce,
+		clusterConsistency,
 	}
 }
 

@@ -17,7 +17,7 @@ type values struct {
 
 var (
 	placeholder = regexp.MustCompile(`\{([a-z_]+)\}`)
-	safeWord    = regexp.MustCompile(`^[0-9A-Za-z][0-9A-Za-z:._/-]*$`)
+	safeWord    = regexp.MustCompile(`^[0-9A-Za-z/][0-9A-Za-z:._/-]*$`)
 )
 
 // rigParam is known to every remedy; without it a command is about all rigs of the inventory.

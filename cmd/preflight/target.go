@@ -181,6 +181,7 @@ func (t *target) run(ctx context.Context, env *environment, o fleet.Options) []f
 		for i, rig := range t.rigs {
 			out[i] = fleet.Judge(rig, t.snapshots[i], nil, t.catalog)
 		}
+		fleet.Across(out)
 		return out
 	}
 	width, live := terminal(env.stderr)

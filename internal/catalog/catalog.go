@@ -27,6 +27,9 @@ var xidsCSV []byte
 //go:embed data/drivers.csv
 var driversCSV []byte
 
+//go:embed data/cuda_archs.csv
+var cudaArchsCSV []byte
+
 // Catalog is every table. It is immutable once loaded.
 type Catalog struct {
 	GPUs     []GPU
@@ -34,6 +37,7 @@ type Catalog struct {
 	Bridges  map[string]Bridge // by "vvvv:dddd"
 	Watts    map[string]Watts  // components by key
 	cpuModel map[string]CPUModel
+	toolkits map[string]CUDAArch
 	xids     map[int]Xid
 	floors   map[string]Floor // driver.go, by "kind key"
 }
@@ -62,6 +66,7 @@ func load() (*Catalog, error) {
 		{"cpu_models.csv", cpuModelsCSV, addCPUModels},
 		{"pcie_switches.csv", switchesCSV, addBridges},
 		{"power.csv", powerCSV, addWatts},
+		{"cuda_archs.csv", cudaArchsCSV, addCUDAArchs},
 		{"xids.csv", xidsCSV, addXids},
 		{"drivers.csv", driversCSV, addDrivers},
 	}

@@ -105,6 +105,9 @@ func Run(ctx context.Context, rigs []*inventory.Rig, open Open, o Options) []Res
 		})
 	}
 	_ = g.Wait()
+	if !o.Raw {
+		Across(results)
+	}
 	return results
 }
 
