@@ -8,12 +8,15 @@ import (
 	"io/fs"
 )
 
-//go:embed checks/*.md
+//go:embed checks/*.md zh/checks/*.md
 var pages embed.FS
 
-// Check is the page of a check, Markdown.
-func Check(id string) (string, error) {
-	b, err := fs.ReadFile(pages, "checks/"+id+".md")
+// folders of the pages by language; English is the one that every page has.
+var folders = map[string]string{"en": "checks", "zh": "zh/checks"}
+
+// Check is the page of a check in a language ("en", "zh"), Markdown.
+func Check(language, id string) (string, error) {
+	b, err := fs.ReadFile(pages, folders[language]+"/"+id+".md")
 	if err != nil {
 		return "", fmt.Errorf("no page for check %q", id)
 	}

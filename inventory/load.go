@@ -128,7 +128,7 @@ func load(sources []source, opts Options) (*Inventory, hcl.Diagnostics) {
 }
 
 func didYouMeanBlock(name string) string {
-	if s := nearest(name, file().names()); s != "" {
+	if s := Nearest(name, file().names()); s != "" {
 		return fmt.Sprintf(" Did you mean a block, %s { … }?", s)
 	}
 	return " Named values belong into locals { … }."

@@ -11,7 +11,7 @@ type Inventory struct {
 	Rigs      []*Rig
 	Profiles  map[string]*Profile
 	Workloads []*Workload
-	Catalog   []catalog.GPU        // cards that the owner adds to the built-in catalogue
+	Catalog   catalog.Additions    // rows that the owner adds to the built-in catalogue
 	Files     map[string]*hcl.File // for snippets
 }
 

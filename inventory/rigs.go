@@ -150,7 +150,7 @@ func (b *builder) rigGPU(r *Rig, n *node) {
 		return
 	}
 	known := slices.Clone(b.opts.GPUSlugs)
-	for _, g := range b.inv.Catalog {
+	for _, g := range b.inv.Catalog.GPUs {
 		known = append(known, g.Slug)
 	}
 	if slices.Contains(known, r.GPU) || (b.opts.GPUs != nil && b.opts.GPUs(r.GPU)) {
@@ -159,7 +159,7 @@ func (b *builder) rigGPU(r *Rig, n *node) {
 	slug := strings.ReplaceAll(strings.TrimPrefix(strings.TrimPrefix(strings.ToLower(r.GPU), "nvidia "), "geforce "), " ", "-")
 	hint := didYouMean(slug, known)
 	if hint == "" {
-		hint = " `preflight catalog gpus` lists those that are known; others can be declared in a catalog block."
+		hint = " `preflight catalog gpu` lists those that are known; others can be declared in a catalog block."
 	}
 	b.fault(n.where("gpu"), "Unknown GPU", "%q is no card of the catalogue.%s", clip(r.GPU), hint)
 }

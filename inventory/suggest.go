@@ -8,9 +8,9 @@ import (
 	"github.com/agext/levenshtein"
 )
 
-// nearest returns the known word that was most likely meant, or "". A word may differ by a third of its letters,
+// Nearest returns the known word that was most likely meant, or "". A word may differ by a third of its letters,
 // but at least by two, so that short words still get a suggestion.
-func nearest(given string, known []string) string {
+func Nearest(given string, known []string) string {
 	given = strings.ToLower(given)
 	if len(given) > 64 {
 		return ""
@@ -34,7 +34,7 @@ func nearest(given string, known []string) string {
 
 // didYouMean is a sentence to append to a message, or "".
 func didYouMean(given string, known []string) string {
-	if s := nearest(given, known); s != "" {
+	if s := Nearest(given, known); s != "" {
 		return fmt.Sprintf(" Did you mean %q?", s)
 	}
 	return ""

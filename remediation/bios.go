@@ -8,6 +8,7 @@ import (
 	"slices"
 	"strings"
 
+	"preflight/internal/catalog"
 	"preflight/internal/lang"
 )
 
@@ -148,4 +149,13 @@ func (t biosTable) generic(l lang.Language, key string) string {
 		way += l.Sayf(" (other makers: %s)", strings.Join(o.Names[1:], ", "))
 	}
 	return way
+}
+
+// BIOSPage is the table of BIOS menus, for people to look things up in.
+func BIOSPage() (catalog.Page, error) {
+	raw, err := data.ReadFile("data/bios_paths.csv")
+	if err != nil {
+		return catalog.Page{}, err
+	}
+	return catalog.ReadPage("bios", "menus of boards' BIOSes", raw, []string{"bios_family", "option", "option_name", "vendor_pattern"}, "")
 }

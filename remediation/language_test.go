@@ -17,7 +17,7 @@ func han(s string) bool {
 
 // Every remedy is written in both languages, with the same values in both.
 func TestEveryRemedyIsWrittenInChinese(t *testing.T) {
-	c := catalog(t)
+	c := remedies(t)
 	for _, code := range c.Codes() {
 		r, _ := c.Remedy(code)
 		texts := []Text{r.Title}
@@ -47,7 +47,7 @@ func TestEveryRemedyIsWrittenInChinese(t *testing.T) {
 var englishLeft = regexp.MustCompile(`(^|[^-\w./:])[a-z]{2,}( [a-z]{2,}){2,}`)
 
 func TestFilledRemediesHaveNoEnglishSentence(t *testing.T) {
-	c := catalog(t)
+	c := remedies(t)
 	for _, b := range []Board{{}, {Vendor: "ASUSTeK COMPUTER INC.", Name: "Pro WS WRX90E-SAGE SE"}, {Vendor: "Supermicro", Name: "H12DSG-O-CPU"}} {
 		for _, code := range c.Codes() {
 			fix, ok := c.ForIn(lang.Zh, checks.Finding{Remedy: code}, b)

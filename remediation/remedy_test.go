@@ -16,7 +16,7 @@ import (
 	"preflight/internal/lang"
 )
 
-func catalog(t *testing.T) *Catalog {
+func remedies(t *testing.T) *Catalog {
 	t.Helper()
 	c, err := Load()
 	if err != nil {
@@ -49,7 +49,7 @@ firmware.iommu/translated firmware.iommu/faults firmware.boot-mode/legacy pcie.e
 driver.version/mismatch driver.version/open-module driver.version/old driver.version/too-new driver.persistence/off`)
 
 func TestEveryCodeHasARemedy(t *testing.T) {
-	c := catalog(t)
+	c := remedies(t)
 	for _, code := range codes {
 		if _, ok := c.Remedy(code); !ok {
 			t.Errorf("no remedy for %s", code)
@@ -129,7 +129,7 @@ func problems(c *Catalog, r Remedy) []string {
 }
 
 func TestRemediesAreUsable(t *testing.T) {
-	c := catalog(t)
+	c := remedies(t)
 	for _, code := range c.Codes() {
 		r, _ := c.Remedy(code)
 		for _, p := range problems(c, r) {
@@ -139,7 +139,7 @@ func TestRemediesAreUsable(t *testing.T) {
 }
 
 func TestBadRemediesAreRefused(t *testing.T) {
-	c := catalog(t)
+	c := remedies(t)
 	good := Remedy{Title: Text{En: "x"}, Reboot: "no", Verify: "preflight check -i rigs.hcl", Steps: []RawStep{{Text: Text{En: "run"}, Command: "true"}}}
 	if p := problems(c, good); len(p) > 0 {
 		t.Fatalf("a good one is refused: %v", p)
@@ -168,7 +168,7 @@ func TestBadRemediesAreRefused(t *testing.T) {
 }
 
 func TestFor(t *testing.T) {
-	c := catalog(t)
+	c := remedies(t)
 	f := checks.Finding{Remedy: "pcie.width/slot-fault", Args: map[string]string{"bdf": "0000:81:00.0", "width": "x8", "expected": "x16", "hop": "a → b", "rig": "node-a"}}
 	fix, ok := c.For(f, Board{Vendor: "ASRockRack", Name: "ROMED8-2T"})
 	if !ok {
@@ -198,7 +198,7 @@ func TestFor(t *testing.T) {
 }
 
 func TestStepsThatNeedAValue(t *testing.T) {
-	c := catalog(t)
+	c := remedies(t)
 	with, _ := c.For(checks.Finding{Remedy: "power.psu/short", Args: map[string]string{"cap_watts": "341", "usable": "4000 W", "draw": "4200 W"}}, Board{})
 	without, _ := c.For(checks.Finding{Remedy: "power.psu/short", Args: map[string]string{"cap_watts": ""}}, Board{})
 	if len(with.Steps) != len(without.Steps)+2 || with.Steps[0].Command != "sudo nvidia-smi -pl 341" || !strings.Contains(with.Steps[1].Command, "nvidia-smi -pl 341'") {
@@ -207,7 +207,7 @@ func TestStepsThatNeedAValue(t *testing.T) {
 }
 
 func TestNoPlaceholderIsLeft(t *testing.T) {
-	c := catalog(t)
+	c := remedies(t)
 	for _, code := range c.Codes() {
 		fix, _ := c.For(checks.Finding{Remedy: code}, Board{})
 		text := fix.Title + fix.Verify
@@ -228,7 +228,7 @@ func TestCommandsAreShell(t *testing.T) {
 	if err != nil {
 		t.Skip("no sh here")
 	}
-	c := catalog(t)
+	c := remedies(t)
 	for _, code := range c.Codes() {
 		r, _ := c.Remedy(code)
 		args := map[string]string{}
@@ -263,7 +263,7 @@ func TestDataIsFormatted(t *testing.T) {
 }
 
 func TestMenu(t *testing.T) {
-	c := catalog(t)
+	c := remedies(t)
 	for _, tc := range []struct {
 		name   string
 		board  Board

@@ -3,6 +3,7 @@ package remediation
 import (
 	"regexp"
 	"strings"
+	"unicode"
 
 	"preflight/internal/lang"
 )
@@ -25,7 +26,7 @@ const rigParam = "rig"
 
 // words fills a text for people.
 func (v values) words(s string) string {
-	return placeholder.ReplaceAllStringFunc(s, func(p string) string {
+	filled := placeholder.ReplaceAllStringFunc(s, func(p string) string {
 		name := strings.Trim(p, "{}")
 		if a := clean(v.args[name]); a != "" {
 			return v.lang.Say(a)
@@ -38,6 +39,10 @@ func (v values) words(s string) string {
 		}
 		return p
 	})
+	if v.lang == lang.Zh { // a word of Chinese among others stands without spaces
+		filled = closeHan(filled)
+	}
+	return filled
 }
 
 // command fills a text for a shell. A value that is missing or not plainly safe is left for the reader to put in.
@@ -81,4 +86,17 @@ func clean(s string) string {
 		s = string(r[:most]) + "…"
 	}
 	return strings.TrimSpace(s)
+}
+
+// closeHan drops single spaces between Chinese characters.
+func closeHan(s string) string {
+	runes := []rune(s)
+	var b strings.Builder
+	for i, r := range runes {
+		if r == ' ' && i > 0 && i+1 < len(runes) && unicode.Is(unicode.Han, runes[i-1]) && unicode.Is(unicode.Han, runes[i+1]) {
+			continue
+		}
+		b.WriteRune(r)
+	}
+	return b.String()
 }

@@ -61,21 +61,29 @@ func TestEveryCheckHasItsPage(t *testing.T) {
 		known[c] = true
 	}
 	code := regexp.MustCompile("`([a-z0-9.-]+/[a-z0-9-]+)`")
-	for _, c := range checks.All() {
-		page, err := docs.Check(c.ID)
-		if err != nil {
-			t.Error(err)
-			continue
-		}
-		for _, h := range []string{"# " + c.ID + ": ", "\n## Rule\n", "\n## Evidence\n", "\n## Limits\n", "\n## Remedies\n"} {
-			if !strings.Contains(page, h) {
-				t.Errorf("docs/checks/%s.md lacks %q", c.ID, strings.TrimSpace(h))
+	for language, headings := range map[string][]string{
+		"en": {": ", "\n## Rule\n", "\n## Evidence\n", "\n## Limits\n", "\n## Remedies\n"},
+		"zh": {"：", "\n## 规则\n", "\n## 依据\n", "\n## 局限\n", "\n## 修复\n"},
+	} {
+		for _, c := range checks.All() {
+			page, err := docs.Check(language, c.ID)
+			if err != nil {
+				t.Errorf("%s: %v", language, err)
+				continue
 			}
-		}
-		_, list, _ := strings.Cut(page, "## Remedies")
-		for _, m := range code.FindAllStringSubmatch(list, -1) {
-			if !known[m[1]] {
-				t.Errorf("docs/checks/%s.md names %s, which does not exist", c.ID, m[1])
+			if !strings.HasPrefix(page, "# "+c.ID+headings[0]) {
+				t.Errorf("%s: the page of %s does not begin with its title", language, c.ID)
+			}
+			for _, h := range headings[1:] {
+				if !strings.Contains(page, h) {
+					t.Errorf("%s: the page of %s lacks %q", language, c.ID, strings.TrimSpace(h))
+				}
+			}
+			_, list, _ := strings.Cut(page, headings[4])
+			for _, m := range code.FindAllStringSubmatch(list, -1) {
+				if !known[m[1]] {
+					t.Errorf("%s: the page of %s names %s, which does not exist", language, c.ID, m[1])
+				}
 			}
 		}
 	}

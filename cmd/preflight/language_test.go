@@ -12,6 +12,7 @@ import (
 	"strings"
 	"testing"
 
+	"preflight/checks"
 	"preflight/internal/lang"
 )
 
@@ -134,6 +135,17 @@ func TestEverySentenceHasChinese(t *testing.T) {
 			if !lang.Zh.Speaks(s) {
 				t.Errorf("%s: no Chinese for %q", room.dir, s)
 			}
+		}
+	}
+}
+
+// properNames are titles that are names in every language.
+var properNames = []string{"Above 4G Decoding", "Resizable BAR", "NCCL all-reduce", "PyTorch", "IOMMU", "ACS"}
+
+func TestEveryTitleHasChinese(t *testing.T) {
+	for _, c := range checks.All() {
+		if !lang.Zh.Speaks(c.Title) && !slices.Contains(properNames, c.Title) {
+			t.Errorf("%s: no Chinese for %q", c.ID, c.Title)
 		}
 	}
 }

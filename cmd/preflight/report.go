@@ -78,8 +78,9 @@ func failureOf(err error) *report.Failure {
 	return &report.Failure{Phase: "collect", Summary: err.Error()}
 }
 
-// fixes collects the remedies of a rig's root causes, in the order of the findings. What a fault explains is mended
-// with it, so a consequence gets no fix of its own; it is listed among what the fix clears.
+// fixes collects the remedies of a rig's root causes: the one that clears most findings first, else in the order of
+// the findings. What a fault explains is mended with it, so a consequence gets no fix of its own; it is listed among
+// what the fix clears.
 func fixes(cat *remediation.Catalog, r fleet.Result, l lang.Language) []report.Fix {
 	board := remediation.Board{Vendor: r.Host.Board.Vendor.Value, Name: r.Host.Board.Name.Value, BIOS: r.Host.BIOS.Version.Value}
 	out := []report.Fix{}
@@ -97,7 +98,7 @@ func fixes(cat *remediation.Catalog, r fleet.Result, l lang.Language) []report.F
 		maps.Copy(filled.Args, f.Args)
 		if fix, ok := cat.ForIn(l, filled, board); ok {
 			at[f.Remedy] = len(out)
-			out = append(out, reportFix(fix, len(out)+1, f.ID))
+			out = append(out, reportFix(fix, f.ID))
 		}
 	}
 	for range r.Findings { // a chain of causes is as long as the list at most
@@ -113,11 +114,15 @@ func fixes(cat *remediation.Catalog, r fleet.Result, l lang.Language) []report.F
 			break
 		}
 	}
+	slices.SortStableFunc(out, func(a, b report.Fix) int { return len(b.Clears) - len(a.Clears) })
+	for i := range out {
+		out[i].Number = i + 1
+	}
 	return out
 }
 
-func reportFix(fix remediation.Fix, number int, clears string) report.Fix {
-	out := report.Fix{Number: number, Code: fix.Code, Title: fix.Title, Reboot: fix.Reboot, Verify: fix.Verify, Clears: []string{clears}, Steps: []report.Step{}}
+func reportFix(fix remediation.Fix, clears string) report.Fix {
+	out := report.Fix{Code: fix.Code, Title: fix.Title, Reboot: fix.Reboot, Verify: fix.Verify, Clears: []string{clears}, Steps: []report.Step{}}
 	for _, s := range fix.Steps {
 		out.Steps = append(out.Steps, report.Step{Text: s.Text, Command: s.Command, Menu: s.Menu})
 	}

@@ -113,23 +113,3 @@ func (c *Catalog) Slugs() []string {
 	sort.Strings(out)
 	return out
 }
-
-// With returns a catalogue in which the given cards stand before the embedded ones, so that a user's row wins for its
-// device id, and takes the place of rows of the same slug.
-func (c *Catalog) With(cards []GPU) *Catalog {
-	if len(cards) == 0 {
-		return c
-	}
-	out := *c
-	replaced := map[string]bool{}
-	for _, g := range cards {
-		replaced[g.Slug] = true
-	}
-	out.GPUs = append([]GPU{}, cards...)
-	for _, g := range c.GPUs {
-		if !replaced[g.Slug] {
-			out.GPUs = append(out.GPUs, g)
-		}
-	}
-	return &out
-}

@@ -268,7 +268,26 @@ func (t *textWriter) fix(f Fix) {
 			}
 		}
 	}
+	t.wrapped("  "+t.label("clears:"), 10, Safe(clears(f)))
 	t.wrapped("  "+t.label("verify:"), 10, Safe(f.Verify))
+}
+
+// clears names the checks whose findings a fix mends, with their number where it is more than one.
+func clears(f Fix) string {
+	var order []string
+	n := map[string]int{}
+	for _, id := range f.Clears {
+		check, _, _ := strings.Cut(id, "@")
+		if n[check]++; n[check] == 1 {
+			order = append(order, check)
+		}
+	}
+	for i, check := range order {
+		if n[check] > 1 {
+			order[i] = fmt.Sprintf("%s ×%d", check, n[check])
+		}
+	}
+	return strings.Join(order, ", ")
 }
 
 // rebootLabel is the answer of a fix to "does it need a reboot?".
