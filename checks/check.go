@@ -34,9 +34,10 @@ type Check struct {
 // All is the catalogue, in the order of reports: causes before what they cause.
 func All() []Check {
 	return []Check{
-		gpuCount, gpuModel, driverLoaded,
-		above4G, resizableBAR,
-		pcieWidth, pcieSpeed, pcieUplink,
+		gpuCount, gpuModel, gpuGenuine, driverLoaded, driverVersion, driverPersistence,
+		gpuHealth, gpuThrottle, gpuPowerLimit,
+		above4G, resizableBAR, firmwareIOMMU, firmwareBootMode,
+		pcieErrors, pcieWidth, pcieSpeed, pcieUplink, pcieACS,
 		topologyP2P, topologyNUMA,
 		cpuLanes, cpuCores, ramPerCard, ramChannels, storageCapacity,
 		powerPSU, powerMains, slotSpacing,

@@ -44,6 +44,7 @@ func goodHost(n int) *facts.Host {
 		}
 	}
 	h.NCCL = []facts.NCCLRun{goodRun(n, 14.2)}
+	goodHealth(h)
 	addSoftware(h, n)
 	return h
 }

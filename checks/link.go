@@ -10,6 +10,24 @@ type consequence struct {
 
 // consequences in order of preference: the first cause that is present explains the effect.
 var consequences = []consequence{
+	{effect: "driver.loaded", effectCode: "driver.loaded/card-lost", cause: "pcie.errors", sameCard: true},
+	{effect: "gpu.health", effectCode: "gpu.health/off-bus", cause: "pcie.errors", sameCard: true},
+	{effect: "gpu.health", effectCode: "gpu.health/off-bus", cause: "driver.loaded", causeCode: "driver.loaded/card-lost", sameCard: true},
+	{effect: "gpu.health", effectCode: "gpu.health/off-bus", cause: "driver.loaded", causeCode: "driver.loaded/card-lost"},
+	{effect: "gpu.health", effectCode: "gpu.health/off-bus", cause: "power.psu", causeCode: "power.psu/short"},
+	{effect: "driver.version", effectCode: "driver.version/mismatch", cause: "driver.loaded", causeCode: "driver.loaded/version-mismatch"},
+	{effect: "driver.version", effectCode: "driver.version/open-module", cause: "driver.loaded", causeCode: "driver.loaded/open-module"},
+	{effect: "gpu.throttle", effectCode: "gpu.throttle/power-brake", cause: "power.psu", causeCode: "power.psu/short"},
+	{effect: "gpu.throttle", effectCode: "gpu.throttle/thermal", cause: "chassis.slot-spacing", causeCode: "chassis.slot-spacing/tight"},
+	{effect: "gpu.power-limit", effectCode: "gpu.power-limit/lowered", cause: "power.psu", causeCode: "power.psu/cap-not-permanent"},
+	{effect: "pcie.errors", effectCode: "pcie.errors/link", cause: "pcie.width", causeCode: "pcie.width/slot-fault", sameCard: true},
+	{effect: "firmware.resizable-bar", effectCode: "firmware.resizable-bar/enable", cause: "firmware.boot-mode"},
+	{effect: "firmware.above-4g", effectCode: "firmware.above-4g/off", cause: "firmware.boot-mode"},
+	{effect: "topology.p2p", effectCode: "topology.p2p/required", cause: "firmware.iommu"},
+	{effect: "nccl.all-reduce", effectCode: "nccl.all-reduce/hang", cause: "gpu.health", causeCode: "gpu.health/off-bus"},
+	{effect: "nccl.all-reduce", effectCode: "nccl.all-reduce/hang", cause: "firmware.iommu", causeCode: "firmware.iommu/faults"},
+	{effect: "nccl.all-reduce", effectCode: "nccl.all-reduce/wrong-data", cause: "firmware.iommu", causeCode: "firmware.iommu/faults"},
+	{effect: "nccl.all-reduce", effectCode: "nccl.all-reduce/wrong-data", cause: "gpu.health", causeCode: "gpu.health/memory"},
 	{effect: "gpu.count", effectCode: "gpu.count/driver-lost", cause: "firmware.above-4g", causeCode: "firmware.above-4g/unassigned", sameCard: true},
 	{effect: "gpu.count", effectCode: "gpu.count/driver-lost", cause: "driver.loaded", sameCard: true},
 	{effect: "gpu.count", effectCode: "gpu.count/missing-card", cause: "firmware.above-4g", causeCode: "firmware.above-4g/off"},
@@ -20,10 +38,16 @@ var consequences = []consequence{
 	{effect: "nccl.all-reduce", cause: "driver.loaded"},
 	{effect: "nccl.all-reduce", effectCode: "nccl.all-reduce/ranks", cause: "gpu.count"},
 	{effect: "nccl.all-reduce", effectCode: "nccl.all-reduce/hang", cause: "topology.p2p"},
+	{effect: "nccl.all-reduce", effectCode: "nccl.all-reduce/hang", cause: "pcie.acs"},
+	{effect: "nccl.all-reduce", effectCode: "nccl.all-reduce/hang", cause: "firmware.iommu"},
 	{effect: "nccl.all-reduce", effectCode: "nccl.all-reduce/wrong-data", cause: "topology.p2p"},
 	{effect: "nccl.all-reduce", effectCode: "nccl.all-reduce/slow", cause: "pcie.width"},
 	{effect: "nccl.all-reduce", effectCode: "nccl.all-reduce/slow", cause: "pcie.speed"},
 	{effect: "nccl.all-reduce", effectCode: "nccl.all-reduce/slow", cause: "pcie.uplink"},
+	{effect: "nccl.all-reduce", effectCode: "nccl.all-reduce/slow", cause: "pcie.errors"},
+	{effect: "nccl.all-reduce", effectCode: "nccl.all-reduce/slow", cause: "pcie.acs"},
+	{effect: "nccl.all-reduce", effectCode: "nccl.all-reduce/slow", cause: "firmware.iommu"},
+	{effect: "nccl.all-reduce", effectCode: "nccl.all-reduce/slow", cause: "gpu.throttle"},
 }
 
 // link points each consequence at its root cause, in place.

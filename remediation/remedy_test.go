@@ -37,6 +37,10 @@ pcie.uplink/shared pcie.uplink/chipset pcie.uplink/external cpu.lanes/short cpu.
 storage.capacity/short power.psu/short power.psu/cap-not-permanent power.mains/short chassis.slot-spacing/tight chassis.slot-spacing/impossible
 topology.p2p/required topology.p2p/unproven nccl.all-reduce/hang nccl.all-reduce/wrong-data nccl.all-reduce/error nccl.all-reduce/transport
 nccl.all-reduce/slow nccl.all-reduce/ranks nccl.all-reduce/library site.rule
+gpu.health/off-bus gpu.health/reset gpu.health/memory gpu.health/nvlink gpu.health/program gpu.health/xid
+gpu.throttle/thermal gpu.throttle/power-brake gpu.power-limit/lowered gpu.genuine/modded gpu.genuine/flashed gpu.genuine/laptop
+firmware.iommu/translated firmware.iommu/faults firmware.boot-mode/legacy pcie.errors/link pcie.errors/uncorrected pcie.acs/redirect
+driver.version/mismatch driver.version/open-module driver.version/old driver.version/too-new driver.persistence/off
 topology.numa/split topology.numa/uneven topology.numa/no-memory ram.channels/empty ram.channels/unequal runtime.torch/missing
 runtime.torch/broken runtime.torch/cpu-build runtime.torch/driver-old runtime.torch/arch runtime.torch/no-cuda runtime.torch/fewer
 runtime.torch/visible runtime.torch/nccl-override container.runtime/no-toolkit container.runtime/not-registered container.runtime/stale-cdi

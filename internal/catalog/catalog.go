@@ -27,6 +27,9 @@ var xidsCSV []byte
 //go:embed data/drivers.csv
 var driversCSV []byte
 
+//go:embed data/laptop_gpus.csv
+var laptopsCSV []byte
+
 //go:embed data/cuda_archs.csv
 var cudaArchsCSV []byte
 
@@ -39,7 +42,8 @@ type Catalog struct {
 	cpuModel map[string]CPUModel
 	toolkits map[string]CUDAArch
 	xids     map[int]Xid
-	floors   map[string]Floor // driver.go, by "kind key"
+	floors   map[string]Floor  // driver.go, by "kind key"
+	laptops  map[string]string // names by device id
 }
 
 // Load reads the embedded tables; the result is shared, since nothing changes it.
@@ -69,6 +73,7 @@ func load() (*Catalog, error) {
 		{"cuda_archs.csv", cudaArchsCSV, addCUDAArchs},
 		{"xids.csv", xidsCSV, addXids},
 		{"drivers.csv", driversCSV, addDrivers},
+		{"laptop_gpus.csv", laptopsCSV, addLaptops},
 	}
 	for _, s := range steps {
 		rows, err := table(s.name, s.data)

@@ -44,3 +44,18 @@ func (c *Catalog) NeedsOpenModule(arch string) bool {
 func (c *Catalog) VBIOSFamilies(arch string) []string {
 	return strings.Fields(c.floors["vbios "+strings.ToLower(arch)].From)
 }
+
+func addLaptops(c *Catalog, rows []map[string]string) error {
+	c.laptops = make(map[string]string, len(rows))
+	for _, r := range rows {
+		c.laptops[r["device"]] = r["name"]
+	}
+	return nil
+}
+
+// LaptopGPU names the laptop model of a device id, four lower-case hex digits. Its rows say how far each is confirmed; a
+// warning is all that may rest on them.
+func (c *Catalog) LaptopGPU(device string) (name string, ok bool) {
+	name, ok = c.laptops[device]
+	return name, ok
+}

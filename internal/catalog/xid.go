@@ -10,6 +10,7 @@ import (
 type Xid struct {
 	Number   int
 	Severity string   // see XidSeverities
+	Part     string   // what it is about: bus, memory, nvlink, firmware, hardware, display, program, power
 	EchoOf   []string // numbers, or "any": after one of these it is their consequence
 	Name     string
 	Cause    string // what usually brings it about
@@ -30,7 +31,7 @@ func addXids(c *Catalog, rows []map[string]string) error {
 	c.xids = make(map[int]Xid, len(rows))
 	for _, r := range rows {
 		x := Xid{
-			Number: integer(r["xid"]), Severity: r["severity"], Name: r["name"], Cause: r["cause"], Action: r["action"],
+			Number: integer(r["xid"]), Severity: r["severity"], Part: r["part"], Name: r["name"], Cause: r["cause"], Action: r["action"],
 			Trust: r["confidence"], Source: r["source"],
 		}
 		if r["echo_of"] != "" {

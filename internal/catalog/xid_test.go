@@ -8,8 +8,8 @@ import (
 func TestXids(t *testing.T) {
 	c := MustLoad()
 	for _, x := range c.Xids() {
-		if x.Name == "" || x.Cause == "" || x.Action == "" || x.Source == "" || (x.Trust != "confirmed" && x.Trust != "recalled") {
-			t.Errorf("Xid %d: name, cause, action, confidence and source are required", x.Number)
+		if x.Name == "" || x.Cause == "" || x.Action == "" || x.Part == "" || x.Source == "" || (x.Trust != "confirmed" && x.Trust != "recalled") {
+			t.Errorf("Xid %d: name, part, cause, action, confidence and source are required", x.Number)
 		}
 	}
 	for _, row := range []struct {
@@ -61,6 +61,18 @@ func TestDriverFloors(t *testing.T) {
 	for key, f := range c.floors {
 		if f.Source == "" {
 			t.Errorf("%s has no source", key)
+		}
+	}
+}
+
+func TestLaptopGPUs(t *testing.T) {
+	c := MustLoad()
+	if name, ok := c.LaptopGPU("2757"); !ok || name != "GeForce RTX 4090 Laptop GPU" {
+		t.Errorf("2757: %q", name)
+	}
+	for _, g := range c.GPUs {
+		if name, ok := c.LaptopGPU(g.ID); ok && g.Form != "mobile" {
+			t.Errorf("%s is a desktop card and %s", g.Slug, name)
 		}
 	}
 }

@@ -154,12 +154,26 @@ func TestLogEventsOfErrors(t *testing.T) {
 		{"AMD-Vi names it within", "AMD-Vi: Event logged [IO_PAGE_FAULT device=07:00.0 domain=0x0003 address=0x80000040 flags=0x0020]", "iommu-fault", "0000:07:00.0"},
 		{"DMAR", "DMAR: [DMA Write NO_PASID] Request device [0x41:0x00.0] fault addr 0xf000 [fault reason 0x05] PTE Write access is not set", "iommu-fault", "0000:41:00.0"},
 		{"another driver's XID", "r8169 0000:05:00.0 eth0: RTL8168h, 3c:ec:ef:00:00:01, XID 541, IRQ 60", "", ""},
+		{"off the bus, driver 440", "NVRM: GPU at 00000000:01:00.0 has fallen off the bus.", "off-bus", "0000:01:00.0"},
+		{"off the bus, driver 450", "NVRM: GPU 0000:01:00.0: GPU has fallen off the bus.", "off-bus", "0000:01:00.0"},
+		{"off the bus, with PCI in front", "NVRM: GPU at PCI:0000:41:00 has fallen off the bus", "off-bus", "0000:41:00.0"},
 		{"an Xid", "NVRM: Xid (PCI:0000:0a:00): 56, CMDre 00000000", "xid", "0000:0a:00.0"},
 	} {
 		ev, ok := logEvent(row.line)
 		if ok != (row.kind != "") || ev.Kind != row.kind || ev.BDF != row.bdf {
 			t.Errorf("%s: %+v", row.name, ev)
 		}
+	}
+}
+
+func TestTwoLogs(t *testing.T) {
+	line := "NVRM: Xid (PCI:0000:0a:00): 119, pid=7, name=python3, Timeout after 6s\n"
+	h := FromSnapshot(snap(map[string]string{
+		"cmd/dmesg.txt":   "[  10.000000] Linux version 6.8.0\n[ 900.000000] " + line,
+		"cmd/journal.txt": "Sep 19 16:18:02 host-a kernel: " + line + "Sep 18 01:00:00 host-a kernel: NVRM: Xid (PCI:0000:0a:00): 56, CMDre 00000000\n",
+	}))
+	if n := len(h.Log.Events); n != 2 || h.Log.Events[1].Code != 56 {
+		t.Errorf("one event said twice and one of the second log: %+v", h.Log.Events)
 	}
 }
 

@@ -16,7 +16,7 @@ type logRule struct {
 // after 6.9) and of the NVIDIA driver's kernel interface are listed.
 var logRules = []logRule{
 	{"xid", regexp.MustCompile(`NVRM: Xid \((?:PCI:)?(?P<bdf>[0-9a-fA-F]{4}:[0-9a-fA-F]{2}:[0-9a-fA-F]{2})(?:\.\d)?\): (?P<code>\d+)`)},
-	{"off-bus", regexp.MustCompile(`NVRM: (?:GPU at PCI:(?P<bdf>[0-9a-fA-F]{4}:[0-9a-fA-F]{2}:[0-9a-fA-F]{2}).*|.*)fallen off the bus`)},
+	{"off-bus", regexp.MustCompile(`NVRM: (?:GPU (?:at )?(?:PCI:)?(?:[0-9a-fA-F]{4})?(?P<bdf>[0-9a-fA-F]{4}:[0-9a-fA-F]{2}:[0-9a-fA-F]{2})(?:\.\d)?.*|.*)fallen off the bus`)},
 	{"bar-invalid", regexp.MustCompile(`NVRM: BAR(?P<code>\d) is 0M @ 0x0 \(PCI:(?P<bdf>[0-9a-f]{4}:[0-9a-f]{2}:[0-9a-f]{2})`)},
 	{"bar", regexp.MustCompile(`(?:pci|pcieport|nvidia) (?P<bdf>[0-9a-f]{4}:[0-9a-f]{2}:[0-9a-f]{2}\.\d): (?:BAR (?P<code>\d+)|bridge window):? ?(?:no space for |can't claim |failed to assign )?\[mem [^]]*\](?:: (?:can't assign; no space|failed to assign|can't claim; no compatible bridge window))?`)},
 	{"open-needed", regexp.MustCompile(`requires use of the NVIDIA open kernel modules|NVIDIA GPU .* installed in this system (?:is not supported|requires)`)},
@@ -46,7 +46,8 @@ const (
 	lineLimit  = 4096 // bytes of a line that are looked at
 )
 
-// readKernelLog reads dmesg, or the journal where dmesg is restricted.
+// readKernelLog reads dmesg, and the journal where it was given (a host gives it only where dmesg is restricted). What
+// the first says is not counted again where the second repeats it.
 func readKernelLog(b *builder) {
 	for _, path := range []string{"cmd/dmesg.txt", "cmd/journal.txt"} {
 		// A log cut at its size limit is a tail, and a tail is still worth reading.
@@ -57,16 +58,20 @@ func readKernelLog(b *builder) {
 		if !ok || len(strings.TrimSpace(string(raw))) == 0 {
 			continue
 		}
-		b.host.Log.Read = Of(true, source(path))
+		b.host.Log.Read = First(b.host.Log.Read, Of(true, source(path)))
 		b.logEvents(string(raw), source(path))
 		b.logOwners(string(raw), source(path))
-		return
 	}
-	b.gap(KindLog, "%s", b.why("cmd/dmesg.txt", "no kernel log in the input"))
+	if !b.host.Log.Read.Known() {
+		b.gap(KindLog, "%s", b.why("cmd/dmesg.txt", "no kernel log in the input"))
+	}
 }
 
 func (b *builder) logEvents(text, src string) {
-	seen := map[string]int{}
+	seen, before := map[string]int{}, map[string]bool{}
+	for _, e := range b.host.Log.Events {
+		before[message(e)] = true
+	}
 	named, namedAt := "", 0 // the driver splits "The NVIDIA GPU BDF … has / fallen off the bus" over three lines
 	for n, line := range strings.Split(text, "\n") {
 		line = line[:min(len(line), lineLimit)]
@@ -82,13 +87,24 @@ func (b *builder) logEvents(text, src string) {
 			ev.BDF = named
 		}
 		key := ev.Kind + ev.BDF + strconv.Itoa(ev.Code)
-		if seen[key]++; seen[key] > logRepeats {
+		if seen[key]++; seen[key] > logRepeats || before[message(ev)] {
 			continue
 		}
 		ev.Source = src + ":" + strconv.Itoa(n+1)
 		b.host.Log.Events = append(b.host.Log.Events, ev)
 	}
-	b.cancelAssigned(text)
+	b.cancelAssigned(text, src)
+}
+
+// message is an event without the time and the host that a log puts in front.
+func message(e LogEvent) string {
+	if i := strings.Index(e.Text, "NVRM:"); i >= 0 {
+		return e.Text[i:]
+	}
+	if i := strings.Index(e.Text, e.BDF); i >= 0 {
+		return e.Kind + " " + e.Text[i:]
+	}
+	return e.Text
 }
 
 func logEvent(line string) (LogEvent, bool) {
@@ -137,7 +153,7 @@ func unassignedBAR(ev LogEvent) bool {
 var barAssigned = regexp.MustCompile(`(?:pci|pcieport|nvidia) ([0-9a-f:.]+): BAR (\d+):? (?:assigned \[mem|\[mem [^]]*\]: assigned)`)
 
 // cancelAssigned drops BAR failures that a later attempt of the kernel mended.
-func (b *builder) cancelAssigned(text string) {
+func (b *builder) cancelAssigned(text, src string) {
 	lastOK := map[string]int{}
 	for n, line := range strings.Split(text, "\n") {
 		if m := barAssigned.FindStringSubmatch(line); m != nil {
@@ -146,7 +162,7 @@ func (b *builder) cancelAssigned(text string) {
 	}
 	kept := b.host.Log.Events[:0]
 	for _, ev := range b.host.Log.Events {
-		if ev.Kind == "bar" {
+		if ev.Kind == "bar" && strings.HasPrefix(ev.Source, src+":") {
 			at, _ := strconv.Atoi(ev.Source[strings.LastIndexByte(ev.Source, ':')+1:])
 			if lastOK[ev.BDF+"#"+strconv.Itoa(ev.Code)] > at {
 				continue

@@ -125,7 +125,7 @@ func putExtended(c image, d *device) {
 	var list []ext
 	switch {
 	case d.Class == "060400" && d.Kind != 7:
-		list = []ext{{0x0b, 1, 0x100, nil}, {0x01, 2, 0x150, aer}, {0x19, 1, 0x270, nil}, {0x0d, 1, 0x2a0, func(c image, at int) { c.w16(at+4, 0x5f); c.w16(at+6, 0) }}, {0x1e, 1, 0x370, nil}}
+		list = []ext{{0x0b, 1, 0x100, nil}, {0x01, 2, 0x150, aer}, {0x19, 1, 0x270, nil}, {0x0d, 1, 0x2a0, func(c image, at int) { c.w16(at+4, 0x5f); c.w16(at+6, d.ACS) }}, {0x1e, 1, 0x370, nil}}
 	case d.Vendor == "10de" && len(d.ReBAR) > 0:
 		list = []ext{{0x02, 1, 0x100, nil}, {0x04, 1, 0x128, nil}, {0x18, 1, 0x250, nil}, {0x1e, 1, 0x258, nil}, {0x01, 2, 0x420, aer}, {0x0b, 1, 0x600, nil}, {0x19, 1, 0x900, nil}, {0x15, 1, 0xbb0, rebar(d)}}
 	default:

@@ -2,6 +2,7 @@ package rigsim
 
 import (
 	"fmt"
+	"slices"
 	"strings"
 )
 
@@ -52,7 +53,7 @@ type Fault struct {
 
 // Faults lists every kind, in the order in which they are shown.
 func Faults() []Fault {
-	return append(append(driverFaults(), linkFaults()...), hostFaults()...)
+	return slices.Concat(driverFaults(), linkFaults(), hostFaults(), cardFaults())
 }
 
 func faultByKind(k Kind) (Fault, bool) {
@@ -87,7 +88,7 @@ func driverFaults() []Fault {
 				m.Log = append(m.Log, fmt.Sprintf("nouveau %s: unknown chipset (192000a1)", c.BDF))
 			}
 		}},
-		{Kind: DriverMismatch, Words: "the driver's library was upgraded, the module of before is still loaded", Checks: []string{"driver.loaded"}, plant: func(m *machine) {
+		{Kind: DriverMismatch, Words: "the driver's library was upgraded, the module of before is still loaded", Checks: []string{"driver.loaded"}, Traces: []string{"driver.version"}, plant: func(m *machine) {
 			m.SMIError, m.SMIExit, m.NCCL.Mode = smiMismatch, 18, "no-driver"
 			m.Log = append(m.Log, "NVRM: API mismatch: the client has the version 570.172, but", "NVRM: this kernel module has the version "+m.Driver+".  Please", "NVRM: make sure that this kernel module and all NVIDIA driver", "NVRM: components have the same version.")
 		}},

@@ -41,6 +41,8 @@ type machine struct {
 	DIMMGiB    int
 	CapAtBoot  bool
 	DeclareCap bool
+	Legacy     bool   // started without UEFI
+	IOMMUType  string // of every group; "" is identity
 	Soft       softPlan
 }
 
@@ -65,6 +67,8 @@ type device struct {
 	Present                                   bool // a port's slot is occupied
 	HasSlot                                   bool
 	Dead                                      bool // config reads answer all ones
+	ACS                                       int  // ACS control word
+	LinkErrors                                int  // corrected errors of the link since boot
 	BARs                                      []bar
 	ROM                                       bool
 	ReBAR                                     []int // sizes offered for BAR1, MiB
@@ -101,6 +105,7 @@ type card struct {
 	BAR1MiB int
 	Missing bool // not on the bus
 	Lost    bool // on the bus, but not in the driver
+	Health  cardHealth
 }
 
 func (d *device) path() string {

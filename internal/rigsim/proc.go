@@ -143,7 +143,9 @@ func dmesg(m *machine) string {
 	line("Linux version %s (buildd@lcy02-amd64-073) #63-Ubuntu SMP PREEMPT_DYNAMIC", m.Kernel)
 	line("Command line: BOOT_IMAGE=/boot/vmlinuz-%s root=UUID=%s ro quiet iommu=pt", m.Kernel, m.uuid("root"))
 	line("BIOS-e820: [mem 0x0000000000100000-0x000000003fffffff] usable")
-	line("efi: EFI v2.8 by American Megatrends")
+	if !m.Legacy {
+		line("efi: EFI v2.8 by American Megatrends")
+	}
 	line("DMI: %s %s/%s, BIOS %s %s", m.Board.SysVendor, m.Board.Product, m.Board.Name, m.Board.BIOS, m.Board.BIOSDate)
 	at = 1.2
 	for _, bus := range m.Board.RootBuses {

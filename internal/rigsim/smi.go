@@ -99,7 +99,7 @@ func csvColumns(m *machine, loaded bool) (names []string, rows [][]string) {
 			{"power.min_limit", fmt.Sprintf("%.2f W", g.Model.MinW)},
 			{"power.max_limit", fmt.Sprintf("%.2f W", g.Model.MaxW)},
 			{"enforced.power.limit", fmt.Sprintf("%.2f W", g.LimitW)},
-			{"persistence_mode", "Enabled"},
+			{"persistence_mode", g.Health.persistence()},
 			{"display_active", "Disabled"},
 			{"compute_mode", "Default"},
 			{"count", strconv.Itoa(len(m.answering()))},

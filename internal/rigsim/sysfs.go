@@ -18,7 +18,7 @@ func writePCI(t *tree, m *machine) {
 		t.link("sys/bus/pci/devices/"+d.BDF, dir)
 		writeFunction(t, m, d)
 		group := fmt.Sprintf("sys/kernel/iommu_groups/%d", i)
-		t.file(group+"/type", "identity")
+		t.file(group+"/type", or(m.IOMMUType, "identity"))
 		t.link(dir+"/iommu_group", group)
 		if d.Driver != "" {
 			t.mkdir("sys/bus/pci/drivers/" + d.Driver)
@@ -28,6 +28,7 @@ func writePCI(t *tree, m *machine) {
 			t.link(dir+"/physfn", d.Physfn.path())
 		}
 	}
+	writePortServices(t, m)
 	for i, c := range m.Cards {
 		slot := fmt.Sprintf("sys/bus/pci/slots/%d/", i+1)
 		t.file(slot+"address", fmt.Sprintf("0000:%02x:00", c.Port.Second))
@@ -55,7 +56,7 @@ func writeFunction(t *tree, m *machine, d *device) {
 	f("power_state", "D0")
 	if d.Kind != 0xff && d.Physfn == nil {
 		writeLink(f, d)
-		f("aer_dev_correctable", aerText("RxErr", "BadTLP", "BadDLLP", "Rollover", "Timeout", "NonFatalErr", "CorrIntErr", "HeaderOF", "TOTAL_ERR_COR"))
+		f("aer_dev_correctable", strings.Replace(aerText("RxErr", "BadTLP", "BadDLLP", "Rollover", "Timeout", "NonFatalErr", "CorrIntErr", "HeaderOF", "TOTAL_ERR_COR"), "BadTLP 0", fmt.Sprintf("BadTLP %d", d.LinkErrors), 1))
 		f("aer_dev_fatal", aerText(append(uncorrectable, "TOTAL_ERR_FATAL")...))
 		f("aer_dev_nonfatal", aerText(append(uncorrectable, "TOTAL_ERR_NONFATAL")...))
 	}
@@ -157,10 +158,7 @@ func (m *machine) cpuList(socket int) string {
 // writeSys lays out the rest of /sys: firmware, topology, memory, modules, disks and network.
 func writeSys(t *tree, m *machine) {
 	writeDMI(t, m)
-	t.mkdir("sys/firmware/efi/efivars")
-	guid := "-8be4df61-93ca-11d2-aa0d-00e098032b8c"
-	t.bytes("sys/firmware/efi/efivars/SecureBoot"+guid, []byte{6, 0, 0, 0, 0}, 0o644)
-	t.bytes("sys/firmware/efi/efivars/SetupMode"+guid, []byte{6, 0, 0, 0, 1}, 0o644)
+	writeEFI(t, m)
 	threads := m.Cores * m.Board.Sockets * 2
 	cpu := fmt.Sprintf("0-%d", threads-1)
 	for _, name := range []string{"online", "possible"} {
