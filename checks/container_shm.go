@@ -34,15 +34,8 @@ var (
 )
 
 func decideShm(s Subject) []Finding {
-	for _, r := range s.Host.NCCL {
-		text := r.Error + "\n" + r.Phase
-		switch {
-		case shmFull.MatchString(text):
-			return []Finding{fail(rigSubject, "NCCL found no room in /dev/shm").saw(oneLine(r.Error), "").because(evs(r.Source, oneLine(r.Error)), ev(s.Host.OS.ShmTotal)).fix("container.shm/small")}
-		case shmBroken.MatchString(text):
-			return []Finding{unknown(rigSubject, "NCCL failed on a segment of /dev/shm, but not for want of room").because(evs(r.Source, oneLine(r.Error))).
-				knownBy("give df -h /dev/shm from where it failed, and NCCL_DEBUG=INFO")}
-		}
+	if f, said := shmSaid(s); said {
+		return []Finding{f}
 	}
 	kind, known := s.Host.Kind.Get()
 	switch {
@@ -56,6 +49,26 @@ func decideShm(s Subject) []Finding {
 		return []Finding{unknown(rigSubject, "the size of /dev/shm is not in the input").knownBy("give df -k /dev/shm from inside the container")}
 	}
 	return []Finding{judgeShm(s, total).because(ev(s.Host.OS.ShmTotal), ev(s.Host.OS.ShmFree))}
+}
+
+// shmSaid judges by what NCCL itself said of /dev/shm, a lack of room before any other failure.
+func shmSaid(s Subject) (Finding, bool) {
+	said := append([]facts.Named{}, s.Host.Software.ShmErrors...)
+	for _, r := range s.Host.NCCL {
+		said = append(said, facts.Named{Value: oneLine(r.Error), Source: r.Source})
+	}
+	for _, n := range said {
+		if shmFull.MatchString(n.Value) {
+			return fail(rigSubject, "NCCL found no room in /dev/shm").saw(n.Value, "").because(evs(n.Source, n.Value), ev(s.Host.OS.ShmTotal)).fix("container.shm/small"), true
+		}
+	}
+	for _, n := range said {
+		if shmBroken.MatchString(n.Value) {
+			return unknown(rigSubject, "NCCL failed on a segment of /dev/shm, but not for want of room").because(evs(n.Source, n.Value)).
+				knownBy("give df -h /dev/shm from where it failed, and NCCL_DEBUG=INFO"), true
+		}
+	}
+	return Finding{}, false
 }
 
 func judgeShm(s Subject, total int64) Finding {

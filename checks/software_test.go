@@ -126,6 +126,23 @@ func TestNUMAPlacement(t *testing.T) {
 		{"two sockets, firmware tells nothing", 4, spread(-1, -1, -1, -1), Unknown, ""},
 		{"matrix alone, SYS", 2, matrix("SYS"), Warn, "topology.numa/split"},
 		{"matrix alone, PHB", 2, matrix("PHB"), Pass, ""},
+		{"affinities: one and three", 4, func(r *rg, h *ho) {
+			spread(-1, -1, -1, -1)(r, h)
+			h.CPU.NUMA, h.CPU.Sockets, h.CPU.Nodes, h.Cards, h.Topo = nil, facts.Fact[int]{}, facts.Fact[int]{}, nil, nil
+			for i, level := range []string{"SYS", "SYS", "SYS", "PHB", "NODE", "NODE"} {
+				pair := [][2]int{{0, 1}, {0, 2}, {0, 3}, {1, 2}, {1, 3}, {2, 3}}[i]
+				h.Topo = append(h.Topo, facts.TopoPair{A: fmt.Sprint("GPU", pair[0]), B: fmt.Sprint("GPU", pair[1]), Level: level, Source: src})
+			}
+		}, Warn, "topology.numa/uneven"},
+		{"SYS everywhere on one node", 4, func(r *rg, h *ho) {
+			h.CPU.NUMA, h.CPU.Sockets, h.CPU.Nodes, h.Cards, h.Topo = nil, facts.Fact[int]{}, facts.Fact[int]{}, nil, nil
+			for i := range 4 {
+				h.TopoNodes = append(h.TopoNodes, facts.TopoNode{Card: fmt.Sprint("GPU", i), Node: 0, Source: src})
+				for j := i + 1; j < 4; j++ {
+					h.Topo = append(h.Topo, facts.TopoPair{A: fmt.Sprint("GPU", i), B: fmt.Sprint("GPU", j), Level: "SYS", Source: src})
+				}
+			}
+		}, Pass, ""},
 		{"one card", 1, nil, Skip, ""},
 	})
 }
@@ -147,6 +164,10 @@ func TestContainerShm(t *testing.T) {
 		{"not told", 4, func(_ *rg, h *ho) { h.Kind = of("container") }, Unknown, ""},
 		{"NCCL says full", 4, failed("NCCL WARN Error: failed to extend /dev/shm/nccl-fjwOOB to 5967876 bytes"), Fail, "container.shm/small"},
 		{"NCCL failed otherwise", 4, failed("NCCL WARN Error while creating shared memory segment /dev/shm/nccl-x (size 9637888), error: invalid argument"), Unknown, ""},
+		{"another rank's words come first", 4, func(_ *rg, h *ho) {
+			failed("NCCL WARN Error while creating shared memory segment /dev/shm/nccl-K (size 5967872)")(nil, h)
+			h.Software.ShmErrors = []facts.Named{{Value: "Error: failed to extend /dev/shm/nccl-f to 5967876 bytes", Source: src}}
+		}, Fail, "container.shm/small"},
 		{"kind not known", 4, func(_ *rg, h *ho) { h.Kind = facts.Fact[string]{} }, Unknown, ""},
 	})
 }

@@ -74,7 +74,7 @@ func bareNodes(s Subject) []Finding {
 // is not told.
 func placement(s Subject) (groups map[string]int, src string, complete bool) {
 	if len(s.Cards) == 0 {
-		return nil, "", false
+		return placementByMatrix(s)
 	}
 	socketOf := map[int]int{}
 	for _, n := range s.Host.CPU.NUMA {
@@ -94,11 +94,67 @@ func placement(s Subject) (groups map[string]int, src string, complete bool) {
 		case told && node >= 0:
 			groups[fmt.Sprintf("node %d", node)]++
 		default:
-			return nil, "", false
+			return placementByMatrix(s)
 		}
 		src = firstOf(c.NUMA.Source, c.Socket.Source)
 	}
 	return groups, src, true
+}
+
+// placementByMatrix groups the cards by what `topo -m` prints: the NUMA affinity of every card, else the pairs that do
+// not cross, where these part the cards into whole groups.
+func placementByMatrix(s Subject) (groups map[string]int, src string, complete bool) {
+	names := map[string]bool{}
+	for _, p := range s.Host.Topo {
+		names[p.A], names[p.B] = true, true
+	}
+	groups = map[string]int{}
+	if len(names) > 1 && len(s.Host.TopoNodes) == len(names) {
+		for _, n := range s.Host.TopoNodes {
+			groups[fmt.Sprintf("node %d", n.Node)]++
+		}
+		return groups, s.Host.TopoNodes[0].Source, true
+	}
+	if len(names) < 3 {
+		return nil, "", false
+	}
+	leader := map[string]string{}
+	for n := range names {
+		leader[n] = n
+	}
+	for range names {
+		for _, p := range s.Host.Topo {
+			if a, b := leader[p.A], leader[p.B]; p.Level != "SYS" && a != b {
+				leader[p.A], leader[p.B] = min(a, b), min(a, b)
+			}
+		}
+	}
+	for n := range names {
+		groups[leader[n]]++
+	}
+	for _, p := range s.Host.Topo { // within a group nothing may cross, or the matrix is no picture of processors
+		if p.Level == "SYS" && leader[p.A] == leader[p.B] {
+			return nil, "", false
+		}
+	}
+	if len(groups) == len(names) { // each card alone: no machine has so many processors
+		return nil, "", false
+	}
+	return byNumber(groups), s.Host.Topo[0].Source, true
+}
+
+// byNumber names groups by turns, in the order of their leaders.
+func byNumber(groups map[string]int) map[string]int {
+	leaders := make([]string, 0, len(groups))
+	for l := range groups {
+		leaders = append(leaders, l)
+	}
+	sort.Strings(leaders)
+	out := map[string]int{}
+	for i, l := range leaders {
+		out[fmt.Sprintf("node %d", i)] = groups[l]
+	}
+	return out
 }
 
 func judgePlacement(groups map[string]int) Finding {

@@ -22,7 +22,8 @@ type Host struct {
 	Disks      []Disk          `json:"disks"`
 	IOMMU      IOMMU           `json:"iommu"`
 	Topo       []TopoPair      `json:"topo"` // nvidia-smi topo -m
-	P2P        []P2PPair       `json:"p2p"`  // nvidia-smi topo -p2p
+	TopoNodes  []TopoNode      `json:"topo_nodes,omitempty"`
+	P2P        []P2PPair       `json:"p2p"` // nvidia-smi topo -p2p
 	Log        KernelLog       `json:"kernel_log"`
 	AEROwned   Fact[bool]      `json:"aer_owned_by_os,omitzero"` // the firmware granted AER to the OS (_OSC)
 	Software   Software        `json:"software"`

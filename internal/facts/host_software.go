@@ -7,6 +7,8 @@ type Software struct {
 	NCCL    []Named  `json:"nccl,omitempty"`    // libnccl outside Python: name is the file, value the version
 	Toolkit []Named  `json:"toolkit,omitempty"` // nvidia-container-toolkit, CUDA toolkit: name and version
 
+	ShmErrors []Named `json:"shm_errors,omitempty"` // what NCCL said of /dev/shm
+
 	PythonSought Fact[string] `json:"python_sought,omitzero"`            // where torch was looked for: the declared interpreter, or "usual places"
 	EnginesSeen  Fact[bool]   `json:"container_engines_sought,omitzero"` // container engines were looked for
 	CDIDriver    Fact[string] `json:"cdi_driver,omitzero"`               // driver version that the CDI specification was written for
