@@ -193,7 +193,7 @@ func driverState(s Subject) Finding {
 		return unknown(rigSubject, "there is no card for a driver to run").knownBy("mend gpu.count first")
 	case known && loaded:
 		f := pass(rigSubject, "driver %s", firstOf(d.Version.Value, "loaded")).saw(firstOf(d.Version.Value, "loaded"), "loaded").because(ev(d.Loaded), ev(d.Version))
-		if why, gap := s.Host.Gaps[facts.KindSMI]; gap && strings.HasPrefix(d.Loaded.Source, "lspci") {
+		if why, gap := s.Host.Gaps[facts.KindSMI]; gap && strings.HasSuffix(d.Loaded.Source, facts.DriverInUse) {
 			return f.noting("every card shown is bound to it; nvidia-smi is not in the input")
 		} else if gap {
 			f.Verdict, f.Summary = Unknown, fmt.Sprintf("the module is loaded; whether nvidia-smi answers is not known: %s", why)

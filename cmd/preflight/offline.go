@@ -92,6 +92,12 @@ func loadInput(env *environment, path string) (*facts.Snapshot, error) {
 	return machines[0].dumps.Snapshot(), nil
 }
 
+// join gives the loose dumps to the one snapshot or bug report; what that has already stays the better source.
+func (in *inputs) join() []saved {
+	in.machines[0].dumps.Take(in.loose.dumps)
+	return in.machines
+}
+
 // result are the machines. Dumps beside one snapshot or bug report belong to it; beside several they belong to none.
 func (in *inputs) result() ([]saved, error) {
 	switch {
@@ -104,7 +110,7 @@ func (in *inputs) result() ([]saved, error) {
 	case len(in.machines) == 0:
 		return []saved{in.loose}, nil
 	case len(in.machines) == 1:
-		return in.machines, nil
+		return in.join(), nil
 	}
 	return nil, fmt.Errorf("%s: which machine is it of? The input has %d snapshots or bug reports; give it with one of them", in.loose.name, len(in.machines))
 }
@@ -232,6 +238,10 @@ func (in *inputs) stream(of, path string, r io.Reader) error {
 	}
 	if facts.LooksLikeBugReport(first) {
 		return in.bugReport(path, br)
+	}
+	if what := facts.LooksBinary(first); what != "" { // told by its beginning: an endless one has no end to wait for
+		in.failures = append(in.failures, fmt.Errorf("%w: %s looks like %s", facts.ErrNotADump, path, what))
+		return nil
 	}
 	return in.text(of, path, br)
 }

@@ -27,8 +27,8 @@ var magics = []struct{ magic, what string }{
 	{"SQLite format 3", "a database"},
 }
 
-// looksBinary names what is no text; "" for text. UTF-16 with a byte order mark is text.
-func looksBinary(raw []byte) string {
+// LooksBinary names what is no text; "" for text. UTF-16 with a byte order mark is text.
+func LooksBinary(raw []byte) string {
 	for _, m := range magics {
 		if bytes.HasPrefix(raw, []byte(m.magic)) {
 			return m.what

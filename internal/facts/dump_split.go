@@ -29,6 +29,9 @@ var inside = map[dumpKind]map[dumpKind]bool{
 	dumpLog:        {dumpNVRM: true},
 }
 
+// smiLike is nvidia-smi's XML, and that of its look-alikes: what those show is no fact, but has to be told.
+var smiLike = regexp.MustCompile(`<[a-z]+_smi_log|<[a-z]*smi_log|<attached_gpus>`)
+
 var matrixP2P = regexp.MustCompile(`(?m)^\s*GPU\d+\s.*\b(?:OK|CNS|GNS|TNS|NS|DR)\b`)
 
 // splitDumps cuts a cleaned text where a dump of another kind begins: at lines that only one kind begins with, and at
@@ -51,7 +54,7 @@ func splitDumps(text string, expected dumpKind) []segment {
 		if seg.kind == dumpTopo && matrixP2P.MatchString(seg.text()) {
 			seg.kind = dumpP2P
 		}
-		if seg.kind == dumpSMIXML && !strings.Contains(seg.text(), "<nvidia_smi_log") {
+		if seg.kind == dumpSMIXML && !smiLike.MatchString(seg.text()) {
 			continue // another program's XML
 		}
 		if seg.kind != "" && strings.TrimSpace(seg.text()) != "" {

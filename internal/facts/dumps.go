@@ -61,6 +61,19 @@ func (d *Dumps) Unread() []string { return d.unread }
 // Empty says whether nothing was recognised.
 func (d *Dumps) Empty() bool { return len(d.snap.Files) == 0 && len(d.unread) == 0 }
 
+// Take adds what another collection holds, behind what is here already.
+func (d *Dumps) Take(other *Dumps) {
+	for p, raw := range other.snap.Files {
+		if _, taken := d.snap.Files[p]; taken && strings.HasPrefix(p, dumpDir) {
+			p += "+"
+		} else if taken {
+			continue
+		}
+		d.snap.Files[p] = raw
+	}
+	d.unread = append(d.unread, other.unread...)
+}
+
 // Snapshot is what was collected.
 func (d *Dumps) Snapshot() *Snapshot { return d.snap }
 
@@ -70,7 +83,7 @@ func (d *Dumps) Add(name string, raw []byte) error {
 	if len(raw) > DumpLimit {
 		return fmt.Errorf("%w: %s is larger than %d MiB", ErrNotADump, name, DumpLimit>>20)
 	}
-	if what := looksBinary(raw); what != "" {
+	if what := LooksBinary(raw); what != "" {
 		return fmt.Errorf("%w: %s looks like %s", ErrNotADump, name, what)
 	}
 	base := filepath.Base(strings.ReplaceAll(name, `\`, "/"))

@@ -39,6 +39,9 @@ type lspciBlock struct {
 	details bool // lines of -vv: a capability that is not printed is not there
 }
 
+// DriverInUse ends the source of a driver that lspci named.
+const DriverInUse = "Kernel driver in use"
+
 var (
 	lspciHead    = regexp.MustCompile(`^(?:([0-9a-f]{4,8}):)?([0-9a-f]{2}:[0-9a-f]{2}\.[0-7]) (\S.*)$`)
 	lspciNumeric = regexp.MustCompile(`^(?:Class )?([0-9a-f]{4}): ([0-9a-f]{4}):([0-9a-f]{4})\b`)
@@ -194,7 +197,7 @@ func (l *lspciText) line(t string) {
 	case strings.HasPrefix(t, "Subsystem: "):
 		d.SubVend, d.SubDev = lspciIdentity(strings.TrimPrefix(t, "Subsystem: "))
 	case strings.HasPrefix(t, "Kernel driver in use: "):
-		d.Driver = Of(strings.TrimPrefix(t, "Kernel driver in use: "), l.file.src("Kernel driver in use"))
+		d.Driver = Of(strings.TrimPrefix(t, "Kernel driver in use: "), l.file.src(DriverInUse))
 	case strings.HasPrefix(t, "Kernel modules:"):
 		l.modules = true
 	case strings.HasPrefix(t, "Capabilities: <access denied>"):
