@@ -1,11 +1,13 @@
 package remediation
 
 import (
+	"bytes"
 	"embed"
 	"errors"
 	"fmt"
 	"io/fs"
 	"path"
+	"slices"
 	"sort"
 	"strings"
 
@@ -104,9 +106,12 @@ type stepHCL struct {
 }
 
 // Load reads the embedded remedies. An error means that the data is broken, and says where.
-func Load() (*Catalog, error) { return load(data) }
+func Load() (*Catalog, error) { return load(data, nil) }
 
-func load(files fs.FS) (*Catalog, error) {
+// LoadFor is Load of those files only that hold one of the codes: reading them all takes longer than judging a host.
+func LoadFor(codes []string) (*Catalog, error) { return load(data, codes) }
+
+func load(files fs.FS, codes []string) (*Catalog, error) {
 	c := &Catalog{remedies: map[string]Remedy{}}
 	names, err := fs.Glob(files, "data/*.hcl")
 	if err != nil || len(names) == 0 {
@@ -117,6 +122,9 @@ func load(files fs.FS) (*Catalog, error) {
 		src, err := fs.ReadFile(files, name)
 		if err != nil {
 			return nil, err
+		}
+		if codes != nil && !holds(src, codes) {
+			continue
 		}
 		var f fileHCL
 		if err := hclsimple.Decode(path.Base(name), src, nil, &f); err != nil {
@@ -138,6 +146,14 @@ func load(files fs.FS) (*Catalog, error) {
 		return nil, err
 	}
 	return c, nil
+}
+
+// holds says whether a file has options, or the remedy of one of the codes.
+func holds(src []byte, codes []string) bool {
+	if bytes.Contains(src, []byte("\noption ")) {
+		return true
+	}
+	return slices.ContainsFunc(codes, func(code string) bool { return bytes.Contains(src, []byte(`remedy "`+code+`"`)) })
 }
 
 func (r remedyHCL) remedy() Remedy {

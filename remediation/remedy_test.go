@@ -10,6 +10,7 @@ import (
 	"testing"
 	"testing/fstest"
 
+	"github.com/google/go-cmp/cmp"
 	"github.com/hashicorp/hcl/v2/hclwrite"
 
 	"preflight/checks"
@@ -320,7 +321,7 @@ remedy "a/b" {
 		{"short row", ``, head + "a,b\n", "bios_paths.csv"},
 	} {
 		files := fstest.MapFS{"data/x.hcl": {Data: []byte(tc.hcl)}, "data/bios_paths.csv": {Data: []byte(tc.csv)}}
-		if _, err := load(files); err == nil || !strings.Contains(err.Error(), tc.want) {
+		if _, err := load(files, nil); err == nil || !strings.Contains(err.Error(), tc.want) {
 			t.Errorf("%s: want %q, got %v", tc.name, tc.want, err)
 		}
 	}
@@ -335,5 +336,23 @@ func TestLanguages(t *testing.T) {
 	}
 	if (Text{En: "Slot"}).In(lang.Zh) != "Slot" {
 		t.Error("what is not translated comes in English")
+	}
+}
+
+func TestLoadForHoldsWhatWasAsked(t *testing.T) {
+	all := remedies(t)
+	for _, code := range all.Codes() {
+		some, err := LoadFor([]string{code})
+		if err != nil {
+			t.Fatal(err)
+		}
+		want, _ := all.For(checks.Finding{Remedy: code}, Board{})
+		got, ok := some.For(checks.Finding{Remedy: code}, Board{})
+		if !ok || !cmp.Equal(got, want) {
+			t.Errorf("%s: %s", code, cmp.Diff(want, got))
+		}
+	}
+	if none, err := LoadFor([]string{}); err != nil || len(none.Codes()) != 0 {
+		t.Errorf("nothing was asked, and %d came (%v)", len(none.Codes()), err)
 	}
 }

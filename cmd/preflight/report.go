@@ -19,7 +19,15 @@ import (
 
 // buildReport joins findings with remedies into the model that every format shows.
 func buildReport(t *target, results []fleet.Result, start time.Time, code int, l lang.Language) (*report.Report, error) {
-	cat, err := remediation.Load()
+	codes := []string{}
+	for _, r := range results {
+		for _, f := range r.Findings {
+			if f.Remedy != "" && f.Cause == nil {
+				codes = append(codes, f.Remedy)
+			}
+		}
+	}
+	cat, err := remediation.LoadFor(codes)
 	if err != nil {
 		return nil, err
 	}
