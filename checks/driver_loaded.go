@@ -10,7 +10,7 @@ import (
 // driver.loaded: does the NVIDIA driver run every card, and does nvidia-smi answer?
 //
 //	nvidia-smi does not come back                          fail: driver wedged
-//	a card left the bus (all ones, "fallen off the bus")   fail
+//	it answers for no card, since one is lost              unknown: gpu.health judges the card
 //	nouveau, vfio-pci or nothing bound to a card           fail
 //	library and module of different versions               fail
 //	module not loaded, or no driver installed              fail
@@ -32,7 +32,7 @@ func decideDriver(s Subject) []Finding {
 			out = append(out, f)
 		}
 	}
-	if out = append(out, vanished(s)...); len(out) > 0 {
+	if len(out) > 0 {
 		return out
 	}
 	for _, trouble := range []func(Subject) (Finding, bool){smiTrouble, smiExit} {
@@ -43,45 +43,11 @@ func decideDriver(s Subject) []Finding {
 	return []Finding{driverState(s)}
 }
 
-// vanished are cards that fell off the bus and are no longer listed: nothing but the log tells of them.
-func vanished(s Subject) []Finding {
-	if len(s.Host.PCI) == 0 {
-		return nil // without a list of the bus, no card is missing from it
-	}
-	said := map[string]bool{"": true}
-	for _, c := range s.Host.Cards {
-		said[c.BDF] = true
-	}
-	var out []Finding
-	for _, e := range s.Host.Log.Events {
-		if fellOff(e) && !said[e.BDF] {
-			said[e.BDF] = true
-			out = append(out, fail(e.BDF, "%s fell off the bus since boot, and is no longer listed", e.BDF).saw("fallen off the bus", "on the bus").
-				because(evs(e.Source, e.Text)).fix("driver.loaded/card-lost", "bdf", e.BDF))
-		}
-	}
-	return out
-}
-
-func fellOff(e facts.LogEvent) bool {
-	return e.Kind == "off-bus" || e.Kind == "xid" && e.Code == 79
-}
-
 // cardDriver looks at one card: still on the bus, and bound to the right driver.
 func cardDriver(s Subject, c facts.Card) (Finding, bool) {
-	for _, e := range s.Host.Log.Events {
-		if e.BDF == c.BDF && fellOff(e) {
-			return fail(c.BDF, "%s fell off the bus since boot", c.BDF).saw("fallen off the bus", "on the bus").
-				because(evs(e.Source, e.Text)).fix("driver.loaded/card-lost", "bdf", c.BDF), true
-		}
-	}
 	switch {
-	case c.Link.Broken.Value:
-		return fail(c.BDF, "%s no longer answers on the bus", c.BDF).saw("reads all ones", "answers").
-			because(ev(c.Link.Broken)).fix("driver.loaded/card-lost", "bdf", c.BDF), true
-	case c.Sick.Known():
-		return fail(c.BDF, "%s: nvidia-smi says %q", c.BDF, c.Sick.Value).saw(c.Sick.Value, "answers").
-			because(ev(c.Sick)).fix("driver.loaded/card-lost", "bdf", c.BDF), true
+	case c.Link.Broken.Value || c.Sick.Known(): // gpu.health says so
+		return Finding{}, false
 	case !c.Driver.Known() || c.Driver.Value == "nvidia":
 		return Finding{}, false
 	case strings.HasPrefix(c.Driver.Value, "nouveau") || c.Driver.Value == "nova_core":
@@ -125,7 +91,7 @@ func smiTrouble(s Subject) (Finding, bool) {
 	case strings.Contains(text, "version mismatch"):
 		return f.fix("driver.loaded/version-mismatch"), true
 	case strings.Contains(text, "Unable to determine the device handle"):
-		return f.fix("driver.loaded/card-lost", "bdf", handleBDF(text)), true
+		return lostCard(s), true
 	case strings.Contains(text, "couldn't communicate"), strings.Contains(text, "Failed to initialize NVML"):
 		return f.fix(notLoadedFix(s)), true
 	case strings.Contains(text, "No devices were found"):
@@ -165,19 +131,31 @@ func notLoadedFix(s Subject) string {
 	return "driver.loaded/not-loaded"
 }
 
-// smiExits are the exit statuses of nvidia-smi that tell of a fault (its manual, section RETURN VALUE), and the remedy.
+// lostCard: the driver is there and talks of a card that it cannot reach, so it says nothing of the others.
+func lostCard(s Subject) Finding {
+	return unknown(rigSubject, "nvidia-smi answers for no card while one is lost").because(ev(s.Host.Driver.SMIError), ev(s.Host.Driver.SMIExit)).knownBy("mend gpu.health first")
+}
+
+// cardExits are the exit statuses of nvidia-smi that tell of a fault of a card, which gpu.health judges.
+var cardExits = map[int]string{
+	8: "a card's power cables are not attached", 10: "the kernel found an interrupt problem with a card", 15: "a card fell off the bus or is not accessible",
+}
+
+// smiExits are those that tell of a fault of the driver (its manual, section RETURN VALUE), and the remedy.
 // Others, as those of a signal or of a missing permission, leave the driver unknown.
 var smiExits = map[int]struct{ words, remedy string }{
-	8: {"a card's power cables are not attached", "driver.loaded/card-lost"}, 9: {"the driver is not loaded", "driver.loaded/not-loaded"},
-	10: {"the kernel found an interrupt problem with a card", "driver.loaded/card-lost"}, 12: {"the NVML library is missing", "driver.loaded/version-mismatch"},
-	15: {"a card fell off the bus or is not accessible", "driver.loaded/card-lost"},
+	9: {"the driver is not loaded", "driver.loaded/not-loaded"}, 12: {"the NVML library is missing", "driver.loaded/version-mismatch"},
 }
 
 // smiExit judges an nvidia-smi that ended with an error and left nothing that could be read.
 func smiExit(s Subject) (Finding, bool) {
 	rc := s.Host.Driver.SMIExit
 	exit, fault := smiExits[rc.Value]
-	if _, unread := s.Host.Gaps[facts.KindSMI]; !unread || !fault {
+	_, unread := s.Host.Gaps[facts.KindSMI]
+	if _, card := cardExits[rc.Value]; unread && card {
+		return lostCard(s), true
+	}
+	if !unread || !fault {
 		return Finding{}, false
 	}
 	return fail(rigSubject, "nvidia-smi ends with %d: %s", rc.Value, exit.words).saw(fmt.Sprintf("exit %d", rc.Value), "answers").

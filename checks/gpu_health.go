@@ -38,7 +38,7 @@ func decideHealth(s Subject) []Finding {
 			out = append(out, worstOf(problems))
 		}
 	}
-	for _, look := range []func(Subject, []Finding) (Finding, bool){noHandle, nameless} {
+	for _, look := range []func(Subject, []Finding) (Finding, bool){noHandle, nameless, cardExit} {
 		if f, lost := look(s, out); lost {
 			out = append(out, f)
 		}
@@ -182,6 +182,15 @@ func nameless(s Subject, found []Finding) (Finding, bool) {
 		}
 	}
 	return Finding{}, false
+}
+
+// cardExit is nvidia-smi that printed nothing, and ended with the status of a card's fault.
+func cardExit(s Subject, found []Finding) (Finding, bool) {
+	rc := s.Host.Driver.SMIExit
+	words, bad := cardExits[rc.Value]
+	_, unread := s.Host.Gaps[facts.KindSMI]
+	return fail(rigSubject, "nvidia-smi ends with %d: %s", rc.Value, words).saw(fmt.Sprintf("exit %d", rc.Value), "answers").
+		because(ev(rc)).noting("%s", logHint(s)).fix("gpu.health/off-bus"), bad && unread && len(found) == 0 && !s.Host.Driver.SMIError.Known()
 }
 
 // healthState is what remains when nothing is wrong in what was read.

@@ -10,10 +10,8 @@ type consequence struct {
 
 // consequences in order of preference: the first cause that is present explains the effect.
 var consequences = []consequence{
-	{effect: "driver.loaded", effectCode: "driver.loaded/card-lost", cause: "pcie.errors", sameCard: true},
+	{effect: "gpu.count", effectCode: "gpu.count/driver-lost", cause: "gpu.health", causeCode: "gpu.health/off-bus", sameCard: true},
 	{effect: "gpu.health", effectCode: "gpu.health/off-bus", cause: "pcie.errors", sameCard: true},
-	{effect: "gpu.health", effectCode: "gpu.health/off-bus", cause: "driver.loaded", causeCode: "driver.loaded/card-lost", sameCard: true},
-	{effect: "gpu.health", effectCode: "gpu.health/off-bus", cause: "driver.loaded", causeCode: "driver.loaded/card-lost"},
 	{effect: "gpu.health", effectCode: "gpu.health/off-bus", cause: "power.psu", causeCode: "power.psu/short"},
 	{effect: "driver.version", effectCode: "driver.version/mismatch", cause: "driver.loaded", causeCode: "driver.loaded/version-mismatch"},
 	{effect: "driver.version", effectCode: "driver.version/open-module", cause: "driver.loaded", causeCode: "driver.loaded/open-module"},
@@ -24,7 +22,7 @@ var consequences = []consequence{
 	{effect: "firmware.resizable-bar", effectCode: "firmware.resizable-bar/enable", cause: "firmware.boot-mode"},
 	{effect: "firmware.above-4g", effectCode: "firmware.above-4g/off", cause: "firmware.boot-mode"},
 	{effect: "topology.p2p", effectCode: "topology.p2p/required", cause: "firmware.iommu"},
-	{effect: "nccl.all-reduce", effectCode: "nccl.all-reduce/hang", cause: "gpu.health", causeCode: "gpu.health/off-bus"},
+	{effect: "nccl.all-reduce", cause: "gpu.health", causeCode: "gpu.health/off-bus"},
 	{effect: "nccl.all-reduce", effectCode: "nccl.all-reduce/hang", cause: "firmware.iommu", causeCode: "firmware.iommu/faults"},
 	{effect: "nccl.all-reduce", effectCode: "nccl.all-reduce/wrong-data", cause: "firmware.iommu", causeCode: "firmware.iommu/faults"},
 	{effect: "nccl.all-reduce", effectCode: "nccl.all-reduce/wrong-data", cause: "gpu.health", causeCode: "gpu.health/memory"},
@@ -32,7 +30,7 @@ var consequences = []consequence{
 	{effect: "gpu.count", effectCode: "gpu.count/driver-lost", cause: "driver.loaded", sameCard: true},
 	{effect: "gpu.count", effectCode: "gpu.count/missing-card", cause: "firmware.above-4g", causeCode: "firmware.above-4g/off"},
 	{effect: "driver.loaded", effectCode: "driver.loaded/unbound", cause: "firmware.above-4g", causeCode: "firmware.above-4g/unassigned", sameCard: true},
-	{effect: "pcie.width", effectCode: "pcie.width/off-bus", cause: "driver.loaded", causeCode: "driver.loaded/card-lost", sameCard: true},
+	{effect: "pcie.width", effectCode: "pcie.width/off-bus", cause: "gpu.health", causeCode: "gpu.health/off-bus", sameCard: true},
 	{effect: "firmware.resizable-bar", cause: "firmware.above-4g"},
 	{effect: "pcie.width", effectCode: "pcie.width/slot-limit", cause: "cpu.lanes"},
 	{effect: "nccl.all-reduce", cause: "driver.loaded"},

@@ -43,11 +43,11 @@ func TestTraps(t *testing.T) {
 				h.Windows = append(h.Windows, facts.Window{Bus: bus, Start: 0xc0000000, End: 0xf7ffffff, Source: "cmd:dmesg.txt"})
 			}
 		}},
-		"nvidia-smi printed nothing and ended with 15": {"driver.loaded", Fail, func(_ *inventory.Rig, h *facts.Host) {
+		"nvidia-smi printed nothing and ended with 15": {"gpu.health", Fail, func(_ *inventory.Rig, h *facts.Host) {
 			h.Driver.SMIExit = of(15)
 			h.Gaps[facts.KindSMI] = "cmd/nvidia-smi-q.xml failed"
 		}},
-		"a card fell off the bus and is no longer listed; nobody declared how many there were": {"driver.loaded", Fail, func(r *inventory.Rig, h *facts.Host) {
+		"a card fell off the bus and is no longer listed; nobody declared how many there were": {"gpu.health", Fail, func(r *inventory.Rig, h *facts.Host) {
 			r.Cards = nil
 			h.Log.Events = []facts.LogEvent{{Kind: "xid", Code: 79, BDF: "0000:a1:00.0", Text: "NVRM: Xid (PCI:0000:a1:00): 79", Source: src}}
 		}},

@@ -93,7 +93,7 @@ func driverFaults() []Fault {
 			m.Log = append(m.Log, "NVRM: API mismatch: the client has the version 570.172, but", "NVRM: this kernel module has the version "+m.Driver+".  Please", "NVRM: make sure that this kernel module and all NVIDIA driver", "NVRM: components have the same version.")
 		}},
 		{Kind: SMIHang, Words: "nvidia-smi never answers", Checks: []string{"driver.loaded"}, plant: func(m *machine) { m.SMIHang = true; m.NCCL.Mode = "hang" }},
-		{Kind: CardLost, Words: "the last card fell off the bus (Xid 79)", Checks: []string{"driver.loaded"}, plant: func(m *machine) {
+		{Kind: CardLost, Words: "the last card fell off the bus (Xid 79)", Checks: []string{"gpu.health"}, plant: func(m *machine) {
 			c := m.last()
 			c.Dead, c.Lost = true, true
 			m.NCCL.Mode = "no-device"

@@ -200,41 +200,6 @@ remedy "driver.loaded/hung" {
   }
 }
 
-remedy "driver.loaded/card-lost" {
-  title    = "Find why {bdf} fell off the bus"
-  title_zh = "查明 {bdf} 为何掉卡"
-  params   = { bdf = "the card" }
-  reboot   = "power off"
-  verify   = "preflight check -i rigs.hcl --only driver.loaded,pcie.width {rig}"
-  clears   = ["driver.loaded", "gpu.count", "pcie.width"]
-
-  step {
-    text    = "Read what came before: Xid 79 alone points to power or the link, after many PCIe errors to the riser, at over 85 °C to heat."
-    text_zh = "看之前发生了什么：单独的 Xid 79 指向供电或链路；先有大量 PCIe 错误指向延长线；温度超过 85 °C 指向散热。"
-    command = "sudo dmesg | grep -E 'Xid|fallen off|AER|PCIe Bus Error' | tail -n 40"
-  }
-  step {
-    text    = "Shut down and pull the mains plugs for 30 seconds; a card that fell off does not come back by a warm reboot."
-    text_zh = "关机并拔掉电源线 30 秒；掉的卡热重启回不来。"
-    hand    = true
-  }
-  step {
-    text    = "Push its power plugs in until they click, each from a cable of its own and without a splitter. Reseat the card; with a riser, leave the riser out or replace it."
-    text_zh = "把供电插头插到咔哒一声，每个插头用独立线材、不用一分二。重新插卡；若用延长线，去掉或更换它。"
-    hand    = true
-  }
-  step {
-    text    = "Try the job again with less power. If the card now holds out, the supply or its cables are the cause."
-    text_zh = "降低功率再跑一次作业。若卡能撑住，原因就是电源或线材。"
-    command = "sudo nvidia-smi -pl 300"
-  }
-  step {
-    text    = "If it falls off in another slot as well, return the card."
-    text_zh = "若换到别的插槽仍掉卡，退换该卡。"
-    hand    = true
-  }
-}
-
 remedy "driver.loaded/open-module" {
   title    = "Use NVIDIA's open kernel modules, which these cards need"
   title_zh = "使用这些卡所需的 NVIDIA 开源内核模块"
