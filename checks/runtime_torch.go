@@ -77,7 +77,7 @@ func judgeTorch(s Subject, t facts.Torch) Finding {
 }
 
 // noTorch is how Python says that it has none, and a shell that there is no such Python.
-var noTorch = regexp.MustCompile(`No module named 'torch'|not found|No such file`)
+var noTorch = regexp.MustCompile(`No module named 'torch'|^[^:]*sh: .*(?:not found|No such file)`)
 
 func torchImports(_ Subject, t facts.Torch) (Finding, bool) {
 	switch text := t.Error; {

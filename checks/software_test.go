@@ -366,3 +366,18 @@ func TestFleet(t *testing.T) {
 		t.Errorf("one rig alone: %s", v)
 	}
 }
+
+func TestNoTorchIsToldFromABrokenOne(t *testing.T) {
+	for text, missing := range map[string]bool{
+		"ModuleNotFoundError: No module named 'torch'":                                                true,
+		"sh: 12: /opt/x/bin/python: not found":                                                        true,
+		"/bin/sh: /opt/x/bin/python: No such file or directory":                                       true,
+		"ImportError: libcudnn.so.9: cannot open shared object file: No such file or directory":       false,
+		"ModuleNotFoundError: No module named 'torch._C'; 'torch' is not a package":                   false,
+		"OSError: libnccl.so.2: undefined symbol: ncclCommWindowRegister, version not found in torch": false,
+	} {
+		if noTorch.MatchString(text) != missing {
+			t.Errorf("%s: missing %t", text, !missing)
+		}
+	}
+}

@@ -100,7 +100,7 @@ func TestEveryRemedyThatAFindingNamesExists(t *testing.T) {
 		known[c] = true
 	}
 	files, _ := filepath.Glob("../../checks/*.go")
-	code := regexp.MustCompile(`"((?:gpu|driver|firmware|pcie|topology|cpu|ram|storage|power|chassis|nccl|site)\.[a-z0-9-]+(?:/[a-z0-9-]+)?)"`)
+	code := regexp.MustCompile(`"((?:gpu|driver|firmware|pcie|topology|cpu|ram|storage|power|chassis|nccl|site|runtime|container|host)\.[a-z0-9-]+(?:/[a-z0-9-]+)?)"`)
 	ids := map[string]bool{}
 	for _, id := range checks.IDs() {
 		ids[id] = true

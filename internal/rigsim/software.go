@@ -14,6 +14,7 @@ type softPlan struct {
 	NCCL       string   // the NCCL that torch brings
 	NCCLLoaded string   // the one that is loaded; "" for the same
 	Visible    string   // CUDA_VISIBLE_DEVICES of the session
+	NoCUDA     bool     // torch finds no CUDA at run time
 	Devices    int      // -1: as many as answer
 	TorchFails string   // what the import ends with
 	TorchHangs bool     // the import never returns
@@ -27,8 +28,6 @@ type softPlan struct {
 	Ephemeral  string   // ip_local_port_range
 	Container  bool     // the login is inside a container
 	ShmMiB     int      // of /dev/shm; 0: half of the memory
-	ZeroNode   bool     // the last NUMA node has no memory
-	FlatNUMA   bool     // the firmware gives no node to any device
 }
 
 func softDefaults() softPlan {
@@ -117,7 +116,7 @@ func pythonStub(m *machine) string {
 	if devices < 0 {
 		devices = len(m.answering())
 	}
-	if m.SMIError != "" || m.SMIHang || s.TorchCUDA == "" {
+	if m.SMIError != "" || m.SMIHang || s.TorchCUDA == "" || s.NoCUDA {
 		devices, works = 0, "False"
 	}
 	say("version", s.Torch)
