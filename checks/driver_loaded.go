@@ -43,30 +43,6 @@ func decideDriver(s Subject) []Finding {
 	return []Finding{driverState(s)}
 }
 
-// vanished are cards that fell off the bus and are no longer listed: nothing but the log tells of them.
-func vanished(s Subject) []Finding {
-	if _, cut := s.Host.Gaps[facts.KindPCI]; cut || len(s.Host.PCI) == 0 {
-		return nil // without a list of the whole bus, no card is missing from it
-	}
-	said := map[string]bool{"": true}
-	for _, c := range s.Host.Cards {
-		said[c.BDF] = true
-	}
-	var out []Finding
-	for _, e := range s.Host.Log.Events {
-		if fellOff(e) && !said[e.BDF] {
-			said[e.BDF] = true
-			out = append(out, fail(e.BDF, "%s fell off the bus since boot, and is no longer listed", e.BDF).saw("fallen off the bus", "on the bus").
-				because(evs(e.Source, e.Text)).fix("driver.loaded/card-lost", "bdf", e.BDF))
-		}
-	}
-	return out
-}
-
-func fellOff(e facts.LogEvent) bool {
-	return e.Kind == "off-bus" || e.Kind == "xid" && e.Code == 79
-}
-
 // cardDriver looks at one card: still on the bus, and bound to the right driver.
 func cardDriver(s Subject, c facts.Card) (Finding, bool) {
 	switch {
@@ -114,8 +90,6 @@ func smiTrouble(s Subject) (Finding, bool) {
 		return f, false
 	case strings.Contains(text, "version mismatch"):
 		return f.fix("driver.loaded/version-mismatch"), true
-	case strings.Contains(text, "Unable to determine the device handle") && len(s.Host.PCI) == 0:
-		return unknown(rigSubject, "the driver answers, and lost a card").saw(text, "answers").because(ev(e)).knownBy("mend gpu.health first"), true
 	case strings.Contains(text, "Unable to determine the device handle"):
 		return lostCard(s), true
 	case strings.Contains(text, "couldn't communicate"), strings.Contains(text, "Failed to initialize NVML"):
