@@ -20,7 +20,7 @@ func readLogDevices(b *builder) {
 	if len(b.host.PCI) > 0 {
 		return
 	}
-	j := &pciJoin{b: b, at: map[string]int{}, rebar: map[string][]Fact[[]int64]{}, bar1: map[string][]Fact[int64]{}}
+	j := &pciJoin{b: b, at: map[string]int{}, rebar: map[string][]Fact[[]int64]{}, bar1: map[string][]Fact[int64]{}, narrow: map[string]string{}}
 	for _, path := range []string{"cmd/dmesg.txt", "cmd/journal.txt"} {
 		src := source(path)
 		for n, line := range strings.Split(string(b.snap.Files[path]), "\n") {
@@ -40,6 +40,11 @@ func readLogDevices(b *builder) {
 	}
 	j.from = "the kernel log"
 	b.chains()
+	for i := range b.host.PCI {
+		if d := &b.host.PCI[i]; len(d.Chain) == 0 && j.narrow[d.BDF] != "" {
+			d.Chain = []string{j.narrow[d.BDF]} // the port that limits it is above it for certain; others may be, too
+		}
+	}
 	j.cards()
 	j.gaps()
 }
@@ -61,6 +66,7 @@ func (j *pciJoin) logLine(line, src string) {
 	j.add(Device{BDF: m[1], Link: Link{MaxSpeed: logSpeed(m[5], src), MaxWidth: lspciInt(m[6], 10, src)}})
 	// The link that limits is named by the port above it; that port may be any on the way.
 	if bdfPattern.MatchString(m[4]) && m[4] != m[1] {
+		j.narrow[m[1]] = m[4]
 		j.add(Device{BDF: m[4], Class: "060400", Link: Link{Speed: logSpeed(m[2], src), Width: lspciInt(m[3], 10, src)}})
 	}
 }

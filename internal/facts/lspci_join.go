@@ -55,8 +55,9 @@ type pciJoin struct {
 	at     map[string]int
 	rebar  map[string][]Fact[[]int64]
 	bar1   map[string][]Fact[int64]
-	from   string // the first text
-	whole  bool   // some text lists the bus from its beginning
+	narrow map[string]string // by BDF: the port that the kernel's log names as the limit above it
+	from   string            // the first text
+	whole  bool              // some text lists the bus from its beginning
 	denied bool
 	opened bool
 }
