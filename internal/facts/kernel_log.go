@@ -2,6 +2,7 @@ package facts
 
 import (
 	"regexp"
+	"slices"
 	"strconv"
 	"strings"
 )
@@ -32,6 +33,10 @@ var logRules = []logRule{
 	{"iommu-fault", regexp.MustCompile(`(?:(?P<bdf>[0-9a-f]{4}:[0-9a-f]{2}:[0-9a-f]{2}\.\d): )?AMD-Vi: .*IO_PAGE_FAULT(?: device=(?P<bdf2>(?:[0-9a-f]{4}:)?[0-9a-f]{2}:[0-9a-f]{2}\.\d))?`)},
 	{"iommu-fault", regexp.MustCompile(`DMAR: .*[Rr]equest device \[(?:0x)?(?P<bdf>[0-9a-f]{2}:(?:0x)?[0-9a-f]{2}\.\d)\].*fault`)},
 }
+
+// logNeedles are words of which every line that a rule matches holds one: a boot log has thousands of others, and
+// expressions are slow.
+var logNeedles = []string{"NVRM", "NVIDIA", "BAR ", "bridge window", "odule", "rejected", "PCIe Bus Error", "AMD-Vi", "DMAR"}
 
 // bdfOf is the address of the function that a kernel line is about.
 const bdfOf = `(?P<bdf>[0-9a-f]{4}:[0-9a-f]{2}:[0-9a-f]{2}\.\d): `
@@ -108,6 +113,9 @@ func message(e LogEvent) string {
 }
 
 func logEvent(line string) (LogEvent, bool) {
+	if !slices.ContainsFunc(logNeedles, func(n string) bool { return strings.Contains(line, n) }) {
+		return LogEvent{}, false
+	}
 	for _, r := range logRules {
 		m := r.re.FindStringSubmatch(line)
 		if m == nil {
