@@ -7,6 +7,7 @@ import (
 	"strings"
 
 	"preflight/internal/catalog"
+	"preflight/internal/facts"
 	"preflight/inventory"
 )
 
@@ -18,7 +19,7 @@ import (
 //	older than what the cards' generation needs, or too new for it   warn (these floors are recalled)
 //	below the floor of CUDA 12 (525.60.13)                           warn: current PyTorch does not start
 //	otherwise                                                        pass, with the highest CUDA that it runs
-//	version not known                                                unknown
+//	version not known, or only the module's                          unknown
 //
 // Floors are those of CUDA's minor version compatibility: any 12.x program loads from 525.60.13 on, any 13.x from
 // 580.65.06 on; the driver that a toolkit was built with is no floor. They stand in the catalogue (drivers.csv).
@@ -45,6 +46,9 @@ func decideDriverVersion(s Subject) []Finding {
 	if floor, ok := s.Cat.DriverForCUDA("12"); ok && !atLeast(v.Value, floor.From) {
 		return []Finding{warn(rigSubject, "driver %s runs no program of CUDA 12", v.Value).saw(v.Value, floor.From).because(ev(v)).
 			fix("driver.version/old", "want", floor.From)}
+	}
+	if _, gap := s.Host.Gaps[facts.KindSMI]; gap && !strings.Contains(s.Host.Driver.SMIError.Value, "device handle") {
+		return []Finding{unknown(rigSubject, "the module is %s; whether the library is of that version is not known", v.Value).saw(v.Value, "").because(ev(v)).knownBy(howToKnow[facts.KindSMI])}
 	}
 	return []Finding{f}
 }

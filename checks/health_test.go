@@ -146,6 +146,10 @@ func TestDriverVersion(t *testing.T) {
 		{"Blackwell with the open module", 2, inTurn(version("580.95.05"), model("2b85"), func(_ *rg, h *ho) { h.Driver.Open = of(true) }), Pass, ""},
 		{"the library is newer than the module", 2, inTurn(version("515.65.01"), logLine("api-mismatch", "", 0, "NVRM: API mismatch: the client has the version 525.125.06, but")), Fail, "driver.version/mismatch"},
 		{"that was before the reboot", 2, logLine("api-mismatch", "", 0, "NVRM: API mismatch: the client has the version 550.90.07, but"), Pass, ""},
+		{"only the module was asked: the stream was cut", 2, func(_ *rg, h *ho) { h.Gaps[facts.KindSMI] = "not reached" }, Unknown, ""},
+		{"the library talks of a lost card", 2, func(_ *rg, h *ho) {
+			h.Gaps[facts.KindSMI], h.Driver.SMIError = "failed", of("Unable to determine the device handle for GPU0000:21:00.0: Unknown Error")
+		}, Pass, ""},
 		{"not known", 2, func(_ *rg, h *ho) { h.Driver.Version = facts.Fact[string]{} }, Unknown, ""},
 	})
 	if f := summaryOf(t, "driver.version", 2, version("580.95.05")); !strings.Contains(f.Summary, "13.x") {
