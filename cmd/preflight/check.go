@@ -44,7 +44,10 @@ inventory; 3 at least one fail; 4 a required check is unknown or a rig was unrea
   preflight check -i rigs.hcl 'node-*' --only firmware,pcie
   preflight check -i rigs.hcl --ask-become-pass --format json -o report.json
   preflight check --local --no-probe
-  preflight check --from snapshot.tar.gz -i rigs.hcl node-a`,
+  preflight check --from snapshot.tar.gz -i rigs.hcl node-a
+  preflight check --from nvidia-bug-report.log.gz
+  preflight check --from lspci-vvv.txt nvidia-smi-q.txt dmesg.txt
+  ssh node-a 'lspci -vvv' | preflight check --from -`,
 		RunE: func(cmd *cobra.Command, args []string) error { return runCheck(cmd.Context(), env, f, args) },
 	}
 	fl := c.Flags()

@@ -65,8 +65,9 @@ func (t *targetFlags) resolve(env *environment, globs []string, profile string) 
 	if t.parallel < 1 {
 		return nil, usage("--parallel %d: at least 1", t.parallel)
 	}
+	t.from, globs = morePaths(t.from, globs)
 	if len(globs) > 0 && t.inventory == "" {
-		return nil, usage("%s: names of rigs need the inventory that declares them: -i rigs.hcl", strings.Join(globs, " "))
+		return nil, usage("%s: %s", strings.Join(globs, " "), needsInventory(t.from))
 	}
 	cat, err := catalog.Load()
 	if err != nil {
@@ -101,6 +102,30 @@ func (t *targetFlags) resolve(env *environment, globs []string, profile string) 
 		out.catalog = cat
 	}
 	return out, err
+}
+
+// needsInventory says why an argument means nothing without an inventory.
+func needsInventory(from []string) string {
+	if len(from) > 0 {
+		return "no such file, and names of rigs need the inventory that declares them: -i rigs.hcl"
+	}
+	return "names of rigs need the inventory that declares them: -i rigs.hcl"
+}
+
+// morePaths takes arguments after --from that name something on disk for further input, as a shell's wildcard gives
+// them; the rest are names of rigs.
+func morePaths(from, args []string) (paths, globs []string) {
+	if len(from) == 0 {
+		return from, args
+	}
+	for _, a := range args {
+		if _, err := os.Stat(a); err == nil {
+			from = append(from, a)
+		} else {
+			globs = append(globs, a)
+		}
+	}
+	return from, globs
 }
 
 // find chooses between hosts, this machine and saved input.

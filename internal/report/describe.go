@@ -3,6 +3,8 @@ package report
 import (
 	"fmt"
 	"strings"
+
+	"preflight/internal/facts"
 )
 
 // headlineOf is who and what.
@@ -17,14 +19,7 @@ func describe(g Rig) string {
 		return Safe(g.Address)
 	}
 	var parts []string
-	if n := len(h.Cards); n > 0 {
-		c := h.Cards[0]
-		name := c.Name.Value
-		if name == "" {
-			name = c.Label
-		}
-		parts = append(parts, fmt.Sprintf("%d× %s", n, strings.TrimPrefix(name, "GeForce ")))
-	}
+	parts = append(parts, models(h.Cards)...)
 	if v := strings.TrimSpace(h.Board.Vendor.Value + " " + h.Board.Name.Value); v != "" {
 		parts = append(parts, shortVendor(v))
 	}
@@ -36,6 +31,25 @@ func describe(g Rig) string {
 		parts = append(parts, m)
 	}
 	return Safe(strings.Join(parts, "  "))
+}
+
+// models is "8× RTX 4090", or one entry for each model where they differ.
+func models(cards []facts.Card) []string {
+	var order []string
+	n := map[string]int{}
+	for _, c := range cards {
+		name := strings.TrimPrefix(c.Name.Value, "GeForce ")
+		if name == "" {
+			name = strings.TrimPrefix(c.Label, "GeForce ")
+		}
+		if n[name]++; n[name] == 1 {
+			order = append(order, name)
+		}
+	}
+	for i, name := range order {
+		order[i] = strings.TrimSpace(fmt.Sprintf("%d× %s", n[name], name))
+	}
+	return order
 }
 
 func shortVendor(s string) string {
