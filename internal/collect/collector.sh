@@ -214,12 +214,15 @@ attributes() {
 exists() { [ -e "$1" ]; }
 
 read_proc() {
-    single 262144 proc/meminfo proc/cmdline proc/version proc/uptime proc/modules proc/self/mounts proc/1/cgroup \
+    cd "$R/" || return
+    set -- proc/driver/nvidia/gpus/*/information
+    if ! [ -e "$1" ]; then set --; fi
+    single 1048576 "$@" proc/meminfo proc/cmdline proc/version proc/uptime proc/modules proc/self/mounts proc/1/cgroup \
         proc/sys/kernel/osrelease proc/sys/kernel/dmesg_restrict proc/sys/kernel/hostname proc/sys/kernel/random/boot_id \
         proc/driver/nvidia/version proc/driver/nvidia/params etc/os-release etc/docker/daemon.json etc/nccl.conf \
-        .dockerenv run/systemd/container run/.containerenv run/nvidia-persistenced/nvidia-persistenced.pid proc/iomem
-    single 1048576 proc/cpuinfo
-    attributes 16384 proc/driver/nvidia/gpus '*/information'
+        .dockerenv run/systemd/container run/.containerenv run/nvidia-persistenced/nvidia-persistenced.pid proc/iomem \
+        proc/self/limits proc/sys/net/ipv4/ip_local_port_range proc/sys/net/ipv4/ip_local_reserved_ports \
+        etc/nvidia-container-runtime/config.toml proc/cpuinfo sys/firmware/dmi/tables/DMI sys/firmware/dmi/tables/smbios_entry_point
     if [ -r "$R/proc/1/environ" ]; then # the rest of it is nobody's business
         frame text proc/1/environ
         tr '\000' '\n' <"$R/proc/1/environ" | grep -a '^container='
@@ -231,19 +234,17 @@ read_pci() {
         frame item absent sys/bus/pci/devices
         return
     }
-    links sys/bus/pci/devices ./*
     attributes 8192 sys/bus/pci/devices '*/modalias */class */vendor */device */subsystem_vendor */subsystem_device
         */revision */resource */numa_node */local_cpulist */current_link_width */current_link_speed */max_link_width
         */max_link_speed */secondary_bus_number */subordinate_bus_number */power_state */boot_vga */aer_dev_correctable
         */aer_dev_fatal */aer_dev_nonfatal */aer_rootport_total_err_cor */aer_rootport_total_err_fatal
         */aer_rootport_total_err_nonfatal */resource1_resize */removable */reset_method'
-    set --
+    set -- ./*
     for f in */driver */iommu_group */physfn; do
         if [ -L "$f" ]; then set -- "$@" "$f"; fi
     done
     links sys/bus/pci/devices "$@"
     dir sys/bus/pci_express/devices
-    attributes 4096 sys/bus/pci/slots '*/address */cur_bus_speed */max_bus_speed'
 }
 
 # read_config takes the configuration space of NVIDIA cards, of the bridges above them, and of every bridge where
@@ -285,31 +286,32 @@ read_config() {
     files 4096 sys/bus/pci/devices "$@"
 }
 
+# read_sys takes single files of many places with one process; what is long has a place of its own above.
 read_sys() {
-    if [ -d "$R/sys/class/dmi/id" ]; then
-        attributes 4096 sys/class/dmi/id 'bios_date bios_release bios_vendor bios_version board_name board_vendor board_version
-            chassis_type chassis_vendor chassis_version ec_firmware_release product_family product_name product_sku
-            product_version sys_vendor'
-    else
-        frame item absent sys/class/dmi/id
-    fi
+    if ! [ -d "$R/sys/class/dmi/id" ]; then frame item absent sys/class/dmi/id; fi
     dir sys/firmware
     if [ -d "$R/sys/firmware/efi" ]; then frame item ok sys/firmware/efi; else frame item absent sys/firmware/efi; fi
-    attributes 64 sys/firmware/efi/efivars 'SecureBoot-* SetupMode-*'
     dir sys/class/iommu
-    attributes 64 sys/kernel/iommu_groups '*/type'
-    attributes 8192 sys/devices/system 'node/online node/possible node/node*/cpulist node/node*/distance node/node*/meminfo cpu/online
-        cpu/possible memory/block_size_bytes edac/mc/mc*/mc_name edac/mc/mc*/ce_count edac/mc/mc*/ue_count'
-    read_packages
-    read_memory_blocks
-    attributes 4096 sys/class/powercap 'intel-rapl*/name intel-rapl*/constraint_*_power_limit_uw'
-    attributes 4096 sys/module 'nvidia/version nvidia/refcnt nvidia/initstate nouveau/refcnt nouveau/initstate
-        nvidia_drm/version nvidia_drm/refcnt nvidia_drm/initstate nvidia_uvm/version nvidia_uvm/refcnt nvidia_uvm/initstate
-        nvidia_peermem/version nvidia_peermem/refcnt nvidia_peermem/initstate'
     dir sys/block
-    attributes 4096 sys/block '*/size */removable */ro */queue/rotational */device/model'
     dir sys/class/net
-    attributes 64 sys/class/net '*/speed'
+    find_packages
+    attributes 8192 sys "bus/pci/slots/*/address bus/pci/slots/*/cur_bus_speed bus/pci/slots/*/max_bus_speed
+        class/dmi/id/bios_date class/dmi/id/bios_release class/dmi/id/bios_vendor class/dmi/id/bios_version
+        class/dmi/id/board_name class/dmi/id/board_vendor class/dmi/id/board_version class/dmi/id/chassis_type
+        class/dmi/id/chassis_vendor class/dmi/id/chassis_version class/dmi/id/ec_firmware_release class/dmi/id/product_family
+        class/dmi/id/product_name class/dmi/id/product_sku class/dmi/id/product_version class/dmi/id/sys_vendor
+        firmware/efi/efivars/SecureBoot-* firmware/efi/efivars/SetupMode-* kernel/iommu_groups/*/type
+        devices/system/node/online devices/system/node/possible devices/system/node/node*/cpulist
+        devices/system/node/node*/distance devices/system/node/node*/meminfo devices/system/cpu/online
+        devices/system/cpu/possible devices/system/memory/block_size_bytes devices/system/edac/mc/mc*/mc_name
+        devices/system/edac/mc/mc*/ce_count devices/system/edac/mc/mc*/ue_count $packages
+        class/powercap/intel-rapl*/name class/powercap/intel-rapl*/constraint_*_power_limit_uw
+        module/nvidia/version module/nvidia/refcnt module/nvidia/initstate module/nouveau/refcnt module/nouveau/initstate
+        module/nvidia_drm/version module/nvidia_drm/refcnt module/nvidia_drm/initstate module/nvidia_uvm/version
+        module/nvidia_uvm/refcnt module/nvidia_uvm/initstate module/nvidia_peermem/version module/nvidia_peermem/refcnt
+        module/nvidia_peermem/initstate block/*/size block/*/removable block/*/ro block/*/queue/rotational
+        block/*/device/model class/net/*/speed"
+    read_memory_blocks
     set --
     for f in "$R"/sys/block/* "$R"/sys/class/net/* "$R"/sys/class/net/*/device; do
         if [ -L "$f" ]; then set -- "$@" "${f#"$R"/}"; fi
@@ -317,38 +319,33 @@ read_sys() {
     cd "$R/" && links - "$@"
 }
 
-# read_packages reads the socket of the first processor of each NUMA node.
-read_packages() {
-    set --
+# find_packages sets packages to the files that tell the socket of the first processor of each NUMA node.
+find_packages() {
+    packages=
     for n in "$R"/sys/devices/system/node/node*/cpulist; do
         read -r list 2>/dev/null <"$n" || continue
         first=${list%%[,-]*}
-        f=sys/devices/system/cpu/cpu$first/topology/physical_package_id
-        if [ -n "$first" ] && [ -e "$R/$f" ]; then set -- "$@" "$f"; fi
+        if [ -n "$first" ]; then packages="$packages devices/system/cpu/cpu$first/topology/physical_package_id"; fi
     done
-    cd "$R/" && files 64 - "$@"
 }
 
-# read_memory_blocks counts in place: a large host has thousands of these files.
+# read_memory_blocks counts in place, and without a process: a large host has thousands of these files.
 read_memory_blocks() {
     read -r size 2>/dev/null <"$R/sys/devices/system/memory/block_size_bytes" || return 0
     cd "$R/sys/devices/system/memory" || return 0
-    set -- memory*/state
-    if ! [ -e "$1" ]; then return 0; fi
+    online=0
+    for n in memory*/state; do
+        read -r state 2>/dev/null <"$n" || continue
+        case $state in online*) online=$((online + 1)) ;; esac
+    done
+    if ! [ -e "$n" ]; then return 0; fi
     frame text cmd/memory-blocks.txt
     echo "block_size_bytes $size"
-    printf 'online '
-    cat "$@" 2>/dev/null | grep -c '^online'
+    echo "online $online"
 }
 
 read_rest() {
-    single 262144 sys/firmware/dmi/tables/DMI sys/firmware/dmi/tables/smbios_entry_point
     cd "$R/" || return
-    set -- etc/modprobe.d/*.conf
-    if [ -e "$1" ]; then
-        frame text cmd/modprobe.txt
-        grep -aEH -- '^[^#]*(nvidia|nouveau)' "$@" /dev/null
-    fi
     frame text cmd/power-cap-units.txt
     grep -rlsE -- '^[^#]*nvidia-smi.*(-pl|--power-limit)' etc/systemd/system usr/local/lib/systemd/system etc/crontab \
         etc/cron.d etc/rc.local etc/rc.d/rc.local
@@ -385,18 +382,16 @@ read_log() {
 
 # --- software: limits, ports, container engines, Python ------------------------------------------------------------
 
-# pick NAME PATTERN FILE...: matching lines only, since the rest of these files may hold names and credentials.
+# pick PATTERN FILE...: matching lines only, since the rest of these files may hold names and credentials. Each line
+# comes with its file's name.
 pick() {
-    name=$1 pattern=$2
-    shift 2
+    pattern=$1
+    shift
     for f in "$@"; do
         shift
         if [ -r "$f" ]; then set -- "$@" "$f"; fi
     done
-    if [ $# -gt 0 ]; then
-        frame text "cmd/$name.txt"
-        grep -ahE -- "$pattern" "$@"
-    fi
+    if [ $# -gt 0 ]; then grep -aHE -- "$pattern" "$@" /dev/null; fi
 }
 
 # login_limits: under sudo this shell has root's limits. Those of the login are its nearest ancestor's that is not root.
@@ -408,7 +403,10 @@ login_limits() {
             case $key in PPid:) parent=$a ;; Uid:) owner=$a ;; esac
         done <"/proc/$p/status"
         if [ "$owner" != 0 ]; then
-            pick login-limits '^Max locked memory' "/proc/$p/limits"
+            frame text cmd/login-limits.txt
+            while IFS= read -r line; do
+                case $line in 'Max locked memory'*) printf '%s\n' "$line" ;; esac
+            done <"/proc/$p/limits"
             return
         fi
         p=$parent
@@ -416,17 +414,16 @@ login_limits() {
 }
 
 read_software() {
-    single 65536 proc/self/limits proc/sys/net/ipv4/ip_local_port_range proc/sys/net/ipv4/ip_local_reserved_ports \
-        etc/nvidia-container-runtime/config.toml
     dir sys/class/infiniband
     dir etc/cdi
     dir var/run/cdi
     cd "$R/" || return
     if [ -n "${SUDO_UID-}" ]; then login_limits; fi
-    pick systemd-memlock '^DefaultLimitMEMLOCK' usr/lib/systemd/system.conf.d/*.conf etc/systemd/system.conf etc/systemd/system.conf.d/*.conf
-    pick containerd 'nvidia|SystemdCgroup|default_runtime_name' etc/containerd/config.toml etc/containerd/conf.d/*.toml \
-        var/lib/rancher/k3s/agent/etc/containerd/config.toml
-    pick cdi 'libcuda\.so\.[0-9]' etc/cdi/*nvidia* var/run/cdi/*nvidia*
+    frame text cmd/picked.txt
+    pick '^DefaultLimitMEMLOCK|^[^#]*(nvidia|nouveau)|SystemdCgroup|default_runtime_name' etc/modprobe.d/*.conf \
+        usr/lib/systemd/system.conf.d/*.conf etc/systemd/system.conf etc/systemd/system.conf.d/*.conf \
+        etc/containerd/config.toml etc/containerd/conf.d/*.toml var/lib/rancher/k3s/agent/etc/containerd/config.toml
+    pick 'libcuda\.so\.[0-9]' etc/cdi/*nvidia* var/run/cdi/*nvidia*
     if [ -r proc/net/tcp ]; then # 733C is 29500; addresses stay here
         frame text cmd/ports.txt
         sed -n -e 's/^ *[0-9]*: [0-9A-F]*:\([0-9A-F]*\) [0-9A-F]*:0000 0A .*/listen \1/p' \
@@ -464,7 +461,7 @@ read_torch_files() {
     frame text cmd/torch-files.txt
     if [ -n "$PYTHON" ]; then
         echo "declared $PYTHON"
-        case $PYTHON in '~/'*) PYTHON=$home/${PYTHON#??} ;; esac
+        case $PYTHON in '~'/*) PYTHON=$home/${PYTHON#??} ;; esac
         echo "$PYTHON" >"$tmp/pythons"
         return
     fi

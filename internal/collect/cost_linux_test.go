@@ -21,7 +21,7 @@ import (
 // The budget for a host with 300 PCI devices.
 const (
 	budgetCPU       = time.Second
-	budgetProcesses = 96 // a dozen of them ask container engines and one Python
+	budgetProcesses = 80
 )
 
 // measured runs scripts with a shell and records what that cost the host.

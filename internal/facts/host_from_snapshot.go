@@ -2,6 +2,7 @@ package facts
 
 import (
 	"fmt"
+	"slices"
 	"strings"
 
 	"preflight/internal/catalog"
@@ -190,4 +191,17 @@ func slugByName(cat *catalog.Catalog, name string) string {
 		slug = g.Slug
 	}
 	return slug
+}
+
+// picked are the lines that the collector took from configuration files below some folders, without the files' names.
+func (b *builder) picked(folders ...string) string {
+	t, _ := b.text("cmd/picked.txt")
+	var out strings.Builder
+	for _, line := range strings.Split(t, "\n") {
+		path, text, ok := strings.Cut(line, ":")
+		if ok && slices.ContainsFunc(folders, func(f string) bool { return strings.HasPrefix(path, f) }) {
+			out.WriteString(text + "\n")
+		}
+	}
+	return out.String()
 }

@@ -17,7 +17,7 @@ const MasterPort = 29500
 func readLimits(b *builder) {
 	l := &b.host.Limits
 	b.readMemlock()
-	if t, ok := b.text("cmd/systemd-memlock.txt"); ok {
+	if t := b.picked("usr/lib/systemd/", "etc/systemd/"); t != "" {
 		l.MemlockService = systemdMemlock(t)
 	}
 	if t, ok := b.text("proc/sys/net/ipv4/ip_local_port_range"); ok {

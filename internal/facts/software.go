@@ -210,7 +210,7 @@ func (b *builder) readCDI() bool {
 			found = found || strings.Contains(strings.ToLower(name), "nvidia")
 		}
 	}
-	t, _ := b.text("cmd/cdi.txt")
+	t := b.picked("etc/cdi/", "var/run/cdi/")
 	if m := cdiLibrary.FindStringSubmatch(t); m != nil {
 		b.host.Software.CDIDriver = Of(m[1], "file:etc/cdi")
 		found = true
@@ -270,10 +270,7 @@ var containerdDefault = regexp.MustCompile(`default_runtime_name\s*=\s*"nvidia`)
 // readContainerd takes the lines of containerd's configuration that the collector picked: those about NVIDIA and the
 // cgroup driver, since the rest may hold credentials of registries.
 func (b *builder) readContainerd(e *Engine) {
-	t, ok := b.text("cmd/containerd.txt")
-	if !ok {
-		return
-	}
+	t := b.picked("etc/containerd/", "var/lib/rancher/")
 	if strings.Contains(t, "nvidia-container-runtime") || strings.Contains(t, "runtimes.nvidia") || strings.Contains(t, `runtimes."nvidia"`) {
 		e.NVIDIA = append(e.NVIDIA, "runtime")
 	}

@@ -60,7 +60,7 @@ func TestEngines(t *testing.T) {
 	s := snapshotOf("cmd/engines.txt", "docker installed\npodman \nnvidia-ctk NVIDIA Container Toolkit CLI version 1.17.4\ncommit: 14ed\n",
 		"etc/docker/daemon.json", `{"default-runtime": "nvidia", "runtimes": {"nvidia": {"path": "nvidia-container-runtime"}}, "exec-opts": ["native.cgroupdriver=cgroupfs"]}`,
 		"etc/nvidia-container-runtime/config.toml", "[nvidia-container-cli]\n#no-cgroups = true\nno-cgroups = true # rootless\n",
-		"cmd/cdi.txt", "  - containerPath: /usr/lib/x86_64-linux-gnu/libcuda.so.550.90.07\n")
+		"cmd/picked.txt", "etc/cdi/nvidia.yaml:  - containerPath: /usr/lib/x86_64-linux-gnu/libcuda.so.550.90.07\n")
 	s.Manifest.Items = append(s.Manifest.Items, Item{Name: "cmd/docker-info.txt", Status: StatusOK, RC: 1, Detail: "permission denied while trying to connect"})
 	h := FromSnapshot(s)
 	want := []Engine{{Name: "docker", NVIDIA: []string{"runtime", "default-runtime", "hook", "cdi"}, Cgroup: "cgroupfs", Error: "permission denied while trying to connect", Source: "cmd:engines"}}
@@ -76,7 +76,7 @@ func TestLimits(t *testing.T) {
 	self := "Limit                     Soft Limit           Hard Limit           Units     \nMax locked memory         8388608              unlimited            bytes     \n"
 	s := snapshotOf("proc/self/limits", strings.Replace(self, "8388608  ", "unlimited", 1), "cmd/login-limits.txt", self, "proc/sys/net/ipv4/ip_local_port_range", "1024\t65535\n",
 		"proc/sys/net/ipv4/ip_local_reserved_ports", "\n", "cmd/ports.txt", "listen 0016\nlisten 733C\nlisten 0016\nused 733C\n",
-		"cmd/systemd-memlock.txt", "DefaultLimitMEMLOCK=64K\nDefaultLimitMEMLOCK=16M:infinity\n")
+		"cmd/picked.txt", "etc/systemd/system.conf:DefaultLimitMEMLOCK=64K\netc/systemd/system.conf.d/a.conf:DefaultLimitMEMLOCK=16M:infinity\n")
 	s.Dirs["sys/class/infiniband"] = []string{"mlx5_0"}
 	l := FromSnapshot(s).Limits
 	if l.Memlock.Value != 8192 || l.MemlockHard.Value != Unlimited || l.MemlockService.Value != 16<<10 {
@@ -119,10 +119,10 @@ func TestHomesAreBlanked(t *testing.T) {
 }
 
 func FuzzSoftware(f *testing.F) {
-	f.Add(versionPy, "python /x\nversion 1\ndevices 99999999999\n", "docker installed\n", `{"runtimes": null}`, "listen FFFFF\nused\n", "DefaultLimitMEMLOCK=99999999999999999999T\n")
+	f.Add(versionPy, "python /x\nversion 1\ndevices 99999999999\n", "docker installed\n", `{"runtimes": null}`, "listen FFFFF\nused\n", "etc/systemd/system.conf:DefaultLimitMEMLOCK=99999999999999999999T\n")
 	f.Fuzz(func(t *testing.T, files, run, engines, daemon, ports, systemd string) {
 		h := FromSnapshot(snapshotOf("cmd/torch-files.txt", files, "cmd/torch-run-1.txt", run, "cmd/engines.txt", engines, "etc/docker/daemon.json", daemon, "cmd/ports.txt", ports,
-			"cmd/systemd-memlock.txt", systemd, "proc/self/limits", systemd, "sys/devices/system/node/node0/meminfo", systemd))
+			"cmd/picked.txt", systemd, "proc/self/limits", systemd, "sys/devices/system/node/node0/meminfo", systemd))
 		for _, p := range h.Limits.Listening.Value {
 			if p < 0 || p > 65535 {
 				t.Errorf("port %d", p)
