@@ -106,6 +106,15 @@ var neutral = regexp.MustCompile(`(?i)^(n/a|none|0|\[?unknown error\]?|\[?gpu is
 func redactText(raw []byte) []byte {
 	out := append([]byte(nil), raw...)
 	blankShapes(out)
+	rules := secrets[:0:0] // most files hold the needles of one or two
+	for _, rule := range secrets {
+		if holdsAny(out, rule.needles) {
+			rules = append(rules, rule)
+		}
+	}
+	if len(rules) == 0 {
+		return out
+	}
 	for rest := out; len(rest) > 0; {
 		line := rest
 		if i := bytes.IndexByte(rest, '\n'); i >= 0 {
@@ -113,7 +122,7 @@ func redactText(raw []byte) []byte {
 		} else {
 			rest = nil
 		}
-		for _, rule := range secrets {
+		for _, rule := range rules {
 			if !holdsAny(line, rule.needles) {
 				continue
 			}
@@ -146,15 +155,18 @@ const (
 // blankShapes blanks UUIDs and MAC addresses that stand by themselves: no further hex digit touches them. A BDF has
 // too few groups to look like a MAC address.
 func blankShapes(b []byte) {
-	for i := 0; i < len(b); i++ {
-		if !isHex(b[i]) || i > 0 && isHex(b[i-1]) {
-			continue
-		}
-		for _, shape := range []string{uuidShape, macShape} {
-			if fits(b[i:], shape) {
-				blank(b[i : i+len(shape)])
-				i += len(shape) - 1
+	for _, shape := range []string{uuidShape, macShape} {
+		first := strings.Trim(shape, "x")[0] // the separator, which is rarer than a hex digit
+		before := strings.IndexByte(shape, first)
+		for from := 0; from < len(b); {
+			at := bytes.IndexByte(b[from:], first)
+			if at < 0 {
 				break
+			}
+			from += at + 1
+			if i := from - 1 - before; i >= 0 && (i == 0 || !isHex(b[i-1])) && fits(b[i:], shape) {
+				blank(b[i : i+len(shape)])
+				from = i + len(shape)
 			}
 		}
 	}
