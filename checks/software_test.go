@@ -275,6 +275,21 @@ func TestTorch(t *testing.T) {
 		}, Fail, "runtime.torch/arch"},
 		{"not run, nothing against it", 2, env(func(e *facts.Torch) {
 			*e = facts.Torch{Python: "/p", Version: "2.7.1+cu128", CUDA: "12.8", Devices: -1, Source: src}
+		}), Unknown, ""},
+		{"ended before it said whether CUDA is available", 2, env(func(e *facts.Torch) { e.Works = facts.Fact[bool]{} }), Unknown, ""},
+		{"a fourth Python is not run", 2, func(_ *rg, h *ho) {
+			good := h.Software.Torch[0]
+			h.Software.Torch = append(h.Software.Torch, good, good, facts.Torch{Python: "/q", Version: "2.7.1+cu128", CUDA: "12.8", Devices: -1, Source: src})
+		}, Pass, ""},
+		{"the second of two was not reached", 2, func(_ *rg, h *ho) {
+			h.Software.Torch = append(h.Software.Torch, facts.Torch{Python: "/q", Version: "2.7.1+cu128", CUDA: "12.8", Devices: -1, Source: src})
+		}, Unknown, ""},
+		{"packages left by the Python of the release before", 2, env(func(e *facts.Torch) {
+			*e = facts.Torch{Python: "/usr/bin/python3", Version: "2.1.0", CUDA: "12.1", Error: "ModuleNotFoundError: No module named 'torch'", Devices: -1, Source: src}
+		}), Skip, ""},
+		{"NCCL linked in, and a wheel of it beside", 2, env(func(e *facts.Torch) { e.NCCL, e.NCCLLoaded = "2.19.3", "" }), Pass, ""},
+		{"NCCL of another CUDA's wheel", 2, env(func(e *facts.Torch) {
+			e.NCCL, e.NCCLLoaded = "2.21.5", "/opt/conda/lib/python3.12/site-packages/nvidia/nccl/lib/libnccl.so.2"
 		}), Pass, ""},
 		{"fewer devices", 4, env(func(e *facts.Torch) { e.Devices = 3 }), Fail, "runtime.torch/fewer"},
 		{"CUDA_VISIBLE_DEVICES", 4, env(func(e *facts.Torch) { e.Devices, e.Visible = 2, &[]string{"0,1"}[0] }), Warn, "runtime.torch/visible"},
