@@ -19,7 +19,7 @@ import (
 //	rows or pages: remapping failed                                             fail
 //	rows or pages: remapped for good, or waiting for a reset                    warn
 //	log and cards read, nothing of this                                         pass
-//	only one of the two read, nothing of this                                   unknown
+//	only one of the two read, or not of every card, nothing of this             unknown
 //
 // An Xid after another is often its echo; the finding names the first one of the worst grade. Names, grades and echoes
 // stand in the catalogue (xids.csv), after NVIDIA's nverror.h and Xid catalogue; the grades are ours. A network
@@ -213,12 +213,17 @@ func cardExit(s Subject, found []Finding) (Finding, bool) {
 // healthState is what remains when nothing is wrong in what was read.
 func healthState(s Subject) Finding {
 	_, noSMI := s.Host.Gaps[facts.KindSMI]
-	asked := false
-	for _, c := range s.Host.Cards {
-		asked = asked || !noSMI && strings.HasPrefix(c.Name.Source, "nvidia-smi:") || c.Reasons.Known()
+	var silent []facts.Card
+	for _, c := range s.Cards {
+		if noSMI && !c.Reasons.Known() || !strings.HasPrefix(c.Name.Source, "nvidia-smi:") && !c.Reasons.Known() {
+			silent = append(silent, c)
+		}
 	}
+	asked := len(silent) < len(s.Cards)
 	read := s.Host.Log.Read
 	switch {
+	case asked && len(silent) > 0:
+		return unknown(rigSubject, "nvidia-smi tells nothing of %s", bdfs(silent)).because(ev(read)).knownBy("see which driver holds it (driver.loaded), and ask again")
 	case read.Value && asked:
 		return pass(rigSubject, "no Xid in the kernel's log, and no card reports damage").because(ev(read))
 	case read.Value:

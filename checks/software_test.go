@@ -81,6 +81,8 @@ func TestRAMChannels(t *testing.T) {
 		{"three in two channels", 2, withCPU(ryzen, 1, modules("BANK 0", "DIMM_A1", "DIMM_A2", "DIMM_B1")), Warn, "ram.channels/unequal"},
 		{"two controllers with a channel each", 2, withCPU(i9, 1, modules("BANK 0", "Controller0-ChannelA-DIMM0", "Controller1-ChannelA-DIMM0")), Pass, ""},
 		{"both in one controller", 2, withCPU(i9, 1, modules("BANK 0", "Controller0-ChannelA-DIMM0", "Controller0-ChannelA-DIMM1")), Warn, "ram.channels/empty"},
+		{"names of two processors that do not say which", 2, withCPU(cascade, 2, append(modules("NODE 1", "DIMM_A1", "DIMM_B1", "DIMM_C1", "DIMM_D1", "DIMM_E1", "DIMM_F1"), modules("NODE 2", "DIMM_A1", "DIMM_B1", "DIMM_C1", "DIMM_D1", "DIMM_E1", "DIMM_F1")...)), Unknown, ""},
+		{"letters that run on over two processors", 2, withCPU(cascade, 2, modules("NODE 1", "DIMM_A1", "DIMM_B1", "DIMM_C1", "DIMM_D1", "DIMM_E1", "DIMM_F1", "DIMM_G1", "DIMM_H1", "DIMM_I1", "DIMM_J1", "DIMM_K1", "DIMM_L1")), Pass, ""},
 		{"two speeds", 2, withCPU(ryzen, 1, speeds), Warn, "ram.channels/unequal"},
 		{"names tell nothing, too few", 2, withCPU(wx, 1, modules("BANK4", "DIMM5", "DIMM6", "DIMM7", "DIMM8")), Warn, "ram.channels/empty"},
 		{"names tell nothing, enough", 2, withCPU(wx, 1, modules("", "DIMM1", "DIMM2", "DIMM3", "DIMM4", "DIMM5", "DIMM6", "DIMM7", "DIMM8")), Unknown, ""},
@@ -111,6 +113,9 @@ func TestNUMAPlacement(t *testing.T) {
 		{"two on one socket", 2, nil, Pass, ""},
 		{"four and four", 8, nil, Pass, ""},
 		{"two on two sockets", 2, spread(0, 1), Warn, "topology.numa/split"},
+		{"two processors shown as one node", 2, func(r *rg, h *ho) { spread(0, 0)(r, h); h.CPU.Nodes, h.CPU.NUMA = of(1), h.CPU.NUMA[:1] }, Unknown, ""},
+		{"a guest of one node", 2, func(_ *rg, h *ho) { h.CPU.Nodes, h.CPU.NUMA, h.Kind = of(1), nil, of("vm") }, Unknown, ""},
+		{"NPS4 on two processors, by the nodes alone", 4, func(r *rg, h *ho) { spread(0, 1, 4, 6)(r, h); h.CPU.NUMA, h.CPU.Nodes = nil, of(8) }, Pass, ""},
 		{"two nodes of one socket (NPS4)", 2, func(r *rg, h *ho) { spread(0, 1)(r, h); h.CPU.NUMA[1].Socket = 0 }, Pass, ""},
 		{"three and one", 4, spread(0, 0, 0, 1), Warn, "topology.numa/uneven"},
 		{"two on two sockets, joined by NVLink", 2, func(r *rg, h *ho) {
@@ -199,6 +204,7 @@ func TestPorts(t *testing.T) {
 		{"held by a connection", 2, func(_ *rg, h *ho) { h.Limits.MasterBusy = of(true) }, Warn, "host.ports/ephemeral"},
 		{"inside the ephemeral range", 2, func(_ *rg, h *ho) { h.Limits.PortLow = of(1024) }, Warn, "host.ports/ephemeral"},
 		{"inside, but reserved", 2, func(_ *rg, h *ho) { h.Limits.PortLow, h.Limits.Reserved = of(1024), of("8080,29400-29500") }, Pass, ""},
+		{"the range is not told", 2, func(_ *rg, h *ho) { h.Limits.PortLow = facts.Fact[int]{} }, Unknown, ""},
 		{"not told", 2, func(_ *rg, h *ho) { h.Limits = facts.Limits{} }, Unknown, ""},
 	})
 }
