@@ -108,6 +108,9 @@ var howToKnow = map[facts.Kind]string{
 	facts.KindNCCL:   "run without --no-probe, with nccl-tests on the host",
 }
 
+// readTheLog is what makes the kernel's log known: most systems show it to root alone.
+const readTheLog = "give dmesg of this boot, or let preflight use root"
+
 // finish completes findings with what follows from the check, and guards that there is at least one.
 func (c Check) finish(fs []Finding) []Finding {
 	if len(fs) == 0 {

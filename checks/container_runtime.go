@@ -52,7 +52,8 @@ func judgeEngine(s Subject, e facts.Engine) Finding {
 	stale := slices.Contains(e.NVIDIA, "cdi") && w.CDIDriver.Known() && driver.Known() && w.CDIDriver.Value != driver.Value
 	switch {
 	case e.Name == "docker" && w.NoCgroups.Value:
-		return warn(e.Name, "no-cgroups = true: %s started as root keeps its containers from the cards", e.Name).saw("no-cgroups = true", "false").because(ev(w.NoCgroups)).fix("container.runtime/no-cgroups")
+		return warn(e.Name, "no-cgroups = true: %s started as root keeps its containers from the cards", e.Name).saw("no-cgroups = true", "false").because(ev(w.NoCgroups)).
+			noting("right where Docker runs without root").fix("container.runtime/no-cgroups")
 	case stale:
 		return warn(e.Name, "the CDI specification was written for driver %s, %s runs", w.CDIDriver.Value, driver.Value).saw(w.CDIDriver.Value, driver.Value).
 			because(ev(w.CDIDriver), ev(driver)).fix("container.runtime/stale-cdi")

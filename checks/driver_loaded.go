@@ -2,6 +2,7 @@ package checks
 
 import (
 	"fmt"
+	"regexp"
 	"strings"
 
 	"preflight/internal/facts"
@@ -107,15 +108,16 @@ func smiTrouble(s Subject) (Finding, bool) {
 	return f.fix(notLoadedFix(s)), true
 }
 
-// handleBDF picks the address out of "… handle for GPU0000:0B:00.0: Unknown Error".
+// handleBDF picks the address out of "… handle for GPU0000:0B:00.0: Unknown Error", or of "… for GPU2: 0000:0B:00.0: …"
+// as drivers since 550 write it.
 func handleBDF(text string) string {
-	_, rest, _ := strings.Cut(text, "GPU")
-	rest = strings.TrimLeft(rest, " ")
-	if len(rest) >= 12 {
-		return strings.ToLower(rest[:12])
+	if m := handleAddress.FindString(text); m != "" {
+		return strings.ToLower(m)
 	}
 	return "the card"
 }
+
+var handleAddress = regexp.MustCompile(`[0-9A-Fa-f]{4}:[0-9A-Fa-f]{2}:[0-9A-Fa-f]{2}\.[0-7]`)
 
 func notLoadedFix(s Subject) string {
 	for _, e := range s.Host.Log.Events {

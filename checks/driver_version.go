@@ -3,7 +3,6 @@ package checks
 import (
 	"fmt"
 	"regexp"
-	"slices"
 	"strings"
 
 	"preflight/internal/catalog"
@@ -13,7 +12,7 @@ import (
 
 // driver.version: is the driver new enough for the cards and for today's CUDA, and of one piece?
 //
-//	library and module of different versions                         fail
+//	library and module of different versions                         fail; a program's own library, in a container: a note
 //	a card needs the open kernel module, and the log says so         fail
 //	the same, only the proprietary module was seen                   warn
 //	older than what the cards' generation needs, or too new for it   warn (these floors are recalled)
@@ -50,7 +49,17 @@ func decideDriverVersion(s Subject) []Finding {
 	if _, gap := s.Host.Gaps[facts.KindSMI]; gap && !strings.Contains(s.Host.Driver.SMIError.Value, "device handle") {
 		return []Finding{unknown(rigSubject, "the module is %s; whether the library is of that version is not known", v.Value).saw(v.Value, "").because(ev(v)).knownBy(howToKnow[facts.KindSMI])}
 	}
-	return []Finding{f}
+	return []Finding{f.noting("%s", foreignClient(s))}
+}
+
+// foreignClient names a library that the module refused although it fits the host's.
+func foreignClient(s Subject) string {
+	for _, e := range s.Host.Log.Events {
+		if m := mismatched.FindStringSubmatch(e.Text); e.Kind == "api-mismatch" && m != nil && m[1] != s.Host.Driver.Version.Value {
+			return fmt.Sprintf("a program came with the driver's library %s and was refused: a container that has one of its own", m[1])
+		}
+	}
+	return ""
 }
 
 // mixedVersions: the library was updated, and the module of before is still loaded.
@@ -63,8 +72,8 @@ func mixedVersions(s Subject) (Finding, bool) {
 		if m := mismatched.FindStringSubmatch(e.Text); m != nil {
 			client = m[1]
 		}
-		if v := s.Host.Driver.Version.Value; client != "" && v == client {
-			continue // the log's complaint is of a time before the module was loaded anew
+		if v := s.Host.Driver.Version.Value; client != "" && v == client || oneVersion(s) {
+			continue // said before the module was loaded anew, or of a container that brought a library of its own
 		}
 		return fail(rigSubject, "the driver's library and the loaded module are of different versions").saw(firstOf(client, "different"), "one version").because(evs(e.Source, e.Text), ev(s.Host.Driver.Version)).fix("driver.version/mismatch"), true
 	}
@@ -73,6 +82,12 @@ func mixedVersions(s Subject) (Finding, bool) {
 			fix("driver.version/mismatch"), true
 	}
 	return Finding{}, false
+}
+
+// oneVersion: nvidia-smi, which loads the host's library, got an answer from the module.
+func oneVersion(s Subject) bool {
+	_, gap := s.Host.Gaps[facts.KindSMI]
+	return !gap && !s.Host.Driver.SMIError.Known() && strings.HasPrefix(s.Host.Driver.CUDA.Source, "nvidia-smi:")
 }
 
 // closedModule: cards of some generations are driven by the open kernel module only.
@@ -138,5 +153,5 @@ func atLeast(have, want string) bool {
 // newerBranch compares the first part only: 580.95 is of branch 580.
 func newerBranch(have, branch string) bool {
 	first, _, _ := strings.Cut(have, ".")
-	return len(first) >= len(branch) && first > branch && !slices.Contains([]string{"", branch}, first)
+	return first != branch && atLeast(first, branch)
 }

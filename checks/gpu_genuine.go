@@ -6,6 +6,7 @@ import (
 	"regexp"
 	"slices"
 	"sort"
+	"strconv"
 	"strings"
 
 	"preflight/internal/catalog"
@@ -36,8 +37,12 @@ const memorySlack = 0.15
 // diePart is the part number of a die: device id, variant, stepping.
 var diePart = regexp.MustCompile(`^([0-9A-Fa-f]{4})-\d{3}-[A-Z]\d$`)
 
-// portable are the chassis types (SMBIOS 3.7, table 17) in which a laptop's GPU belongs.
-var portable = []int{8, 9, 10, 11, 14, 30, 31, 32}
+// portable are the chassis types (SMBIOS 3.7, table 17) in which a laptop's GPU belongs: laptops, all-in-ones, embedded
+// and mini PCs.
+var portable = []int{8, 9, 10, 11, 13, 14, 30, 31, 32, 34, 35}
+
+// severalSizes is how the catalogue's name tells that one id is sold with two sizes: "(8 or 16 GB)", "(6/12 GB)".
+var severalSizes = regexp.MustCompile(`\((\d+)(?:/| or )(\d+) GB\)`)
 
 func decideGenuine(s Subject) []Finding {
 	var out []Finding
@@ -151,10 +156,12 @@ func otherMemory(_ Subject, c facts.Card, rows []catalog.GPU) (Finding, bool) {
 		if strings.HasSuffix(g.Slug, "-mod") || g.MemoryMiB == 0 {
 			continue
 		}
-		if math.Abs(float64(have-g.MemoryMiB)) <= memorySlack*float64(g.MemoryMiB) {
-			return Finding{}, false
+		for _, size := range factorySizes(g) {
+			if math.Abs(float64(have-size)) <= memorySlack*float64(size) {
+				return Finding{}, false
+			}
+			factory = append(factory, fmt.Sprintf("%d MiB", size))
 		}
-		factory = append(factory, fmt.Sprintf("%d MiB", g.MemoryMiB))
 	}
 	if !known || len(factory) == 0 {
 		return Finding{}, false
@@ -162,6 +169,18 @@ func otherMemory(_ Subject, c facts.Card, rows []catalog.GPU) (Finding, bool) {
 	want := strings.Join(factory, ", ")
 	return warn(c.BDF, "%s (%s) has %d MiB; the factory fits %s", c.BDF, modelName(c), have, want).saw(fmt.Sprintf("%d MiB", have), want).
 		because(ev(c.MemoryMiB), evs("catalogue:"+rows[0].Slug, want)).fix("gpu.genuine/modded", "bdf", c.BDF), true
+}
+
+// factorySizes are the sizes with which a model leaves the factory, MiB.
+func factorySizes(g catalog.GPU) []int64 {
+	out := []int64{g.MemoryMiB}
+	m := severalSizes.FindStringSubmatch(g.Name)
+	for _, text := range m[min(1, len(m)):] {
+		if n, err := strconv.ParseInt(text, 10, 64); err == nil && math.Abs(float64(n<<10-g.MemoryMiB)) > memorySlack*float64(g.MemoryMiB) {
+			out = append(out, n<<10)
+		}
+	}
+	return out
 }
 
 func otherVBIOS(s Subject, c facts.Card, rows []catalog.GPU) (Finding, bool) {

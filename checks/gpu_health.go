@@ -19,7 +19,7 @@ import (
 //	rows or pages: remapping failed                                             fail
 //	rows or pages: remapped for good, or waiting for a reset                    warn
 //	log and cards read, nothing of this                                         pass
-//	only one of the two read, nothing of this                                   unknown
+//	only one of the two read, or not of every card, nothing of this             unknown
 //
 // An Xid after another is often its echo; the finding names the first one of the worst grade. Names, grades and echoes
 // stand in the catalogue (xids.csv), after NVIDIA's nverror.h and Xid catalogue; the grades are ours. A network
@@ -92,12 +92,29 @@ func healthOf(s Subject, bdf string) (problems []Finding, note string) {
 			problems = append(problems, f)
 		}
 		problems = append(problems, memoryProblems(c)...)
+		if f, before := lostBefore(s, bdf); before && len(problems) == 0 {
+			problems = append(problems, f)
+		}
 		if c.ECCAggregate.Value > 0 && len(problems) == 0 {
 			life := fmt.Sprintf("%s: %d uncorrected memory errors in its life", bdf, c.ECCAggregate.Value)
 			note = strings.TrimPrefix(note+"; "+life, "; ")
 		}
 	}
 	return problems, note
+}
+
+// xidLost is the Xid of a card that fell off the bus.
+const xidLost = 79
+
+// lostBefore is a card that an earlier boot of the same log lost. It is there now, and may go again.
+func lostBefore(s Subject, bdf string) (Finding, bool) {
+	for _, e := range s.Host.Log.Earlier {
+		if e.BDF == bdf && (e.Kind == "off-bus" || e.Code == xidLost) {
+			return warn(bdf, "%s fell off the bus in an earlier boot, and not since", bdf).saw("fallen off the bus, earlier", "on the bus").
+				because(evs(e.Source, e.Text)).fix("gpu.health/off-bus", "bdf", bdf), true
+		}
+	}
+	return Finding{}, false
 }
 
 // sickCard is one that the driver can no longer talk to, or that it wants to be reset.
@@ -196,18 +213,23 @@ func cardExit(s Subject, found []Finding) (Finding, bool) {
 // healthState is what remains when nothing is wrong in what was read.
 func healthState(s Subject) Finding {
 	_, noSMI := s.Host.Gaps[facts.KindSMI]
-	asked := false
-	for _, c := range s.Host.Cards {
-		asked = asked || !noSMI && strings.HasPrefix(c.Name.Source, "nvidia-smi:") || c.Reasons.Known()
+	var silent []facts.Card
+	for _, c := range s.Cards {
+		if noSMI && !c.Reasons.Known() || !strings.HasPrefix(c.Name.Source, "nvidia-smi:") && !c.Reasons.Known() {
+			silent = append(silent, c)
+		}
 	}
+	asked := len(silent) < len(s.Cards)
 	read := s.Host.Log.Read
 	switch {
+	case asked && len(silent) > 0:
+		return unknown(rigSubject, "nvidia-smi tells nothing of %s", bdfs(silent)).because(ev(read)).knownBy("see which driver holds it (driver.loaded), and ask again")
 	case read.Value && asked:
 		return pass(rigSubject, "no Xid in the kernel's log, and no card reports damage").because(ev(read))
 	case read.Value:
 		return unknown(rigSubject, "no Xid in the kernel's log; the cards were not asked").because(ev(read)).knownBy(howToKnow[facts.KindSMI])
 	case asked:
-		return unknown(rigSubject, "no card reports damage; the kernel's log was not read").knownBy("give dmesg of this boot, or let preflight use root")
+		return unknown(rigSubject, "no card reports damage; the kernel's log was not read").knownBy(readTheLog)
 	}
 	return unknown(rigSubject, "neither the kernel's log nor nvidia-smi was read").knownBy("give dmesg and nvidia-smi -q -x, or a snapshot of the host")
 }

@@ -25,9 +25,13 @@ func decideGPUModel(s Subject) []Finding {
 	if s.Rig.GPU != "" {
 		return declaredModel(s)
 	}
-	models := map[string]int{}
+	models, nameless := map[string]int{}, ""
 	for _, c := range s.Cards {
-		models[firstOf(c.Slug.Value, c.Product)]++
+		if m := firstOf(c.Slug.Value, c.Product, c.Name.Value); m != "" {
+			models[m]++
+		} else {
+			nameless = c.BDF
+		}
 	}
 	names := make([]string, 0, len(models))
 	for m := range models {
@@ -37,6 +41,9 @@ func decideGPUModel(s Subject) []Finding {
 	if len(names) > 1 {
 		return []Finding{warn(rigSubject, "different cards in one rig: %s", strings.Join(names, ", ")).saw(strings.Join(names, ", "), "one model").
 			because(evs("pci:device ids", bdfs(s.Cards))).fix("gpu.model/mixed")}
+	}
+	if nameless != "" { // lost, or cut off by the table
+		return []Finding{unknown(nameless, "%s: the device id is not known", nameless).knownBy("give lspci -nn or a snapshot of the host")}
 	}
 	return []Finding{pass(rigSubject, "%s, %s", plural(len(s.Cards), "card"), modelName(s.Cards[0])).saw(names[0], "one model")}
 }

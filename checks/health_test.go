@@ -44,6 +44,7 @@ func TestGPUHealth(t *testing.T) {
 		{"uncorrected errors in its life only", 2, card(0, func(c *facts.Card) { c.ECCVolatile, c.ECCAggregate = of(int64(0)), of(int64(3)) }), Pass, ""},
 		{"Volta page retirement waits", 2, card(0, func(c *facts.Card) { c.RetiredPending = of(true) }), Warn, "gpu.health/reset"},
 		{"no log: non-root, dmesg restricted", 2, noLog, Unknown, ""},
+		{"nvidia-smi tells of one card of two", 2, card(1, func(c *facts.Card) { c.Name.Source, c.Reasons = "pci.ids", facts.Fact[[]string]{} }), Unknown, ""},
 		{"a log alone, without an Xid", 2, onlyLog, Unknown, ""},
 	})
 }
@@ -116,6 +117,13 @@ func TestGenuine(t *testing.T) {
 		{"4090", 2, nil, Pass, ""},
 		{"4090 as drivers before 510 count it", 2, everyCard(func(c *facts.Card) { c.MemoryMiB = of(int64(24217)) }), Pass, ""},
 		{"48 GB 4090", 2, card(0, func(c *facts.Card) { c.MemoryMiB = of(int64(49140)) }), Warn, "gpu.genuine/modded"},
+		{"a model that is sold with 8 GB and with 16", 1, inTurn(id("2d04"), card(0, func(c *facts.Card) {
+			c.Name.Value, c.Part, c.VBIOS, c.MemoryMiB = "GeForce RTX 5060 Ti", of("2D04-300-A1"), of("98.06.1F.00.05"), of(int64(8151))
+		})), Pass, ""},
+		{"that model with 32 GB", 1, inTurn(id("2d04"), card(0, func(c *facts.Card) {
+			c.Name.Value, c.Part, c.VBIOS, c.MemoryMiB = "GeForce RTX 5060 Ti", of("2D04-300-A1"), of("98.06.1F.00.05"), of(int64(32607))
+		})), Warn, "gpu.genuine/modded"},
+		{"laptop GPU in a mini PC", 1, inTurn(id("2757"), card(0, func(c *facts.Card) { c.Name.Value, c.Part = "GeForce RTX 4090 Laptop GPU", of("2757-300-A1") }), func(_ *rg, h *ho) { h.Board.ChassisType = of(35) }), Unknown, ""},
 		{"4090 D is a model of its own", 1, inTurn(id("2685"), card(0, func(c *facts.Card) { c.Name.Value, c.Part = "GeForce RTX 4090 D", of("2685-300-A1") })), Pass, ""},
 		{"4090 D that calls itself 4090", 1, inTurn(id("2685"), card(0, func(c *facts.Card) { c.Part = facts.Fact[string]{} })), Fail, "gpu.genuine/flashed"},
 		{"die of a 4090 D under a 4090's id", 2, card(0, func(c *facts.Card) { c.Part = of("2685-300-A1") }), Fail, "gpu.genuine/flashed"},
@@ -145,6 +153,9 @@ func TestDriverVersion(t *testing.T) {
 		{"Blackwell with the proprietary module", 2, inTurn(version("580.95.05"), model("2b85"), func(_ *rg, h *ho) { h.Driver.Open = of(false) }), Warn, "driver.version/open-module"},
 		{"Blackwell with the open module", 2, inTurn(version("580.95.05"), model("2b85"), func(_ *rg, h *ho) { h.Driver.Open = of(true) }), Pass, ""},
 		{"the library is newer than the module", 2, inTurn(version("515.65.01"), logLine("api-mismatch", "", 0, "NVRM: API mismatch: the client has the version 525.125.06, but")), Fail, "driver.version/mismatch"},
+		{"a container brought another library, the host's fits", 2, inTurn(func(_ *rg, h *ho) { h.Driver.CUDA.Source = "nvidia-smi:cuda_version" }, logLine("api-mismatch", "", 0, "NVRM: API mismatch: the client 'python' (pid 71) has the version 535.183.01, but")), Pass, ""},
+		{"branch 1000 for Pascal", 2, inTurn(version("1000.10"), model("1b06")), Warn, "driver.version/too-new"},
+		{"450 for GA100", 2, inTurn(version("450.248.02"), model("20b5")), Warn, "driver.version/old"},
 		{"that was before the reboot", 2, logLine("api-mismatch", "", 0, "NVRM: API mismatch: the client has the version 550.90.07, but"), Pass, ""},
 		{"only the module was asked: the stream was cut", 2, func(_ *rg, h *ho) { h.Gaps[facts.KindSMI] = "not reached" }, Unknown, ""},
 		{"the library talks of a lost card", 2, func(_ *rg, h *ho) {

@@ -15,7 +15,7 @@ import (
 //	a connection holds it as its own port                      warn: the same, now and then
 //	inside the ephemeral range and not among reserved ports    warn: the kernel may give it to any connection
 //	otherwise                                                  pass
-//	ports in use not known                                     unknown
+//	ports in use, or the ephemeral range, not known            unknown
 //
 // Linux gives 32768–60999 to connections unless told otherwise, so 29500 lies outside. NCCL itself takes ports of that
 // range in both directions: between rigs a firewall must let them through, which cannot be seen from one of them.
@@ -36,6 +36,8 @@ func decidePorts(s Subject) []Finding {
 			because(evs(l.PortLow.Source, ephemeral), ev(l.Reserved)).fix("host.ports/ephemeral")}
 	case !l.Listening.Known():
 		return []Finding{unknown(rigSubject, "which ports are in use is not in the input").knownBy("give a snapshot of the host (preflight collect)")}
+	case !ranged:
+		return []Finding{unknown(rigSubject, "port %d is free now; which ports the kernel gives to connections is not in the input", port).knownBy("give a snapshot of the host (preflight collect)")}
 	}
 	f := pass(rigSubject, "port %d is free", port).saw("free", "").because(evs(l.Listening.Source, portList(l.Listening.Value)), evs(l.PortLow.Source, ephemeral))
 	if s.Rig.Group != "" {

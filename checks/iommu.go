@@ -2,6 +2,7 @@ package checks
 
 import (
 	"fmt"
+	"slices"
 	"sort"
 	"strings"
 
@@ -14,7 +15,7 @@ import (
 //	no IOMMU at work                                                   pass
 //	passed through (identity, iommu=pt)                                pass
 //	translated (DMA, DMA-FQ), several cards that reach each other      warn
-//	translated, one card, NVLink only, or cards without P2P over PCIe  pass with a note
+//	translated, one card, NVLink only, or cards without P2P over PCIe  pass with a note; log not read: unknown
 //	at work, its mode not known                                        unknown
 //	no IOMMU fact                                                      unknown
 //
@@ -44,7 +45,12 @@ func decideIOMMU(s Subject) []Finding {
 		return []Finding{pass(rigSubject, "the IOMMU passes the cards' DMA through").saw(mode, "off or identity").because(source)}
 	}
 	f := warn(rigSubject, "the IOMMU translates what the cards send to each other").saw(mode, "off or identity").because(source, ev(m.On)).fix("firmware.iommu/translated")
-	if why := noPeers(s); why != "" {
+	why := noPeers(s)
+	if why != "" && !s.Host.Log.Read.Value {
+		return []Finding{unknown(rigSubject, "the IOMMU translates; whether it refused accesses is in the kernel's log, which was not read").saw(mode, "").because(source).
+			noting("%s", why).knownBy(readTheLog)}
+	}
+	if why != "" {
 		f = pass(rigSubject, "the IOMMU translates").saw(mode, "").because(source).noting("%s", why)
 	}
 	return []Finding{f}
@@ -107,8 +113,9 @@ func iommuMode(s Subject) (string, Evidence) {
 		return "identity", evs("sysfs:sys/kernel/iommu_groups", "identity")
 	}
 	cmdline := s.Host.OS.Cmdline
+	passed := slices.ContainsFunc(strings.Fields(cmdline.Value), func(word string) bool { return word == "iommu=pt" || word == "iommu.passthrough=1" })
 	switch {
-	case m.Default.Value == "Passthrough", strings.Contains(cmdline.Value, "iommu=pt"), strings.Contains(cmdline.Value, "iommu.passthrough=1"):
+	case m.Default.Value == "Passthrough", passed:
 		if m.Default.Value == "Passthrough" {
 			return "identity", ev(m.Default)
 		}

@@ -1,11 +1,16 @@
 package checks
 
+import (
+	"slices"
+	"strings"
+)
+
 // consequence says that a finding of `effect` is explained by one of `cause`. Codes are remedy codes; an empty code
 // matches any warn or fail of the check.
 type consequence struct {
 	effect, effectCode string
 	cause, causeCode   string
-	sameCard           bool // both must be about the same card
+	sameCard           bool // both must be about the same card; a finding about a pair is about either
 }
 
 // consequences in order of preference: the first cause that is present explains the effect.
@@ -16,7 +21,7 @@ var consequences = []consequence{
 	{effect: "driver.version", effectCode: "driver.version/mismatch", cause: "driver.loaded", causeCode: "driver.loaded/version-mismatch"},
 	{effect: "driver.version", effectCode: "driver.version/open-module", cause: "driver.loaded", causeCode: "driver.loaded/open-module"},
 	{effect: "gpu.throttle", effectCode: "gpu.throttle/power-brake", cause: "power.psu", causeCode: "power.psu/short"},
-	{effect: "gpu.throttle", effectCode: "gpu.throttle/thermal", cause: "chassis.slot-spacing", causeCode: "chassis.slot-spacing/tight"},
+	{effect: "gpu.throttle", effectCode: "gpu.throttle/thermal", cause: "chassis.slot-spacing", causeCode: "chassis.slot-spacing/tight", sameCard: true},
 	{effect: "gpu.power-limit", effectCode: "gpu.power-limit/lowered", cause: "power.psu", causeCode: "power.psu/cap-not-permanent"},
 	{effect: "pcie.errors", effectCode: "pcie.errors/link", cause: "pcie.width", causeCode: "pcie.width/slot-fault", sameCard: true},
 	{effect: "firmware.resizable-bar", effectCode: "firmware.resizable-bar/enable", cause: "firmware.boot-mode"},
@@ -31,7 +36,8 @@ var consequences = []consequence{
 	{effect: "gpu.count", effectCode: "gpu.count/missing-card", cause: "firmware.above-4g", causeCode: "firmware.above-4g/off"},
 	{effect: "driver.loaded", effectCode: "driver.loaded/unbound", cause: "firmware.above-4g", causeCode: "firmware.above-4g/unassigned", sameCard: true},
 	{effect: "pcie.width", effectCode: "pcie.width/off-bus", cause: "gpu.health", causeCode: "gpu.health/off-bus", sameCard: true},
-	{effect: "firmware.resizable-bar", cause: "firmware.above-4g"},
+	{effect: "firmware.resizable-bar", effectCode: "firmware.resizable-bar/enable", cause: "firmware.above-4g"},
+	{effect: "firmware.resizable-bar", effectCode: "firmware.resizable-bar/partial", cause: "firmware.above-4g"},
 	{effect: "pcie.width", effectCode: "pcie.width/slot-limit", cause: "cpu.lanes"},
 	{effect: "nccl.all-reduce", cause: "driver.loaded"},
 	{effect: "nccl.all-reduce", effectCode: "nccl.all-reduce/ranks", cause: "gpu.count"},
@@ -70,7 +76,7 @@ func link(all []Finding) {
 func causeOf(all []Finding, e Finding, rule consequence) string {
 	for _, c := range all {
 		bad := c.Verdict == Fail || c.Verdict == Warn
-		if bad && c.Check == rule.cause && c.ID != e.ID && (rule.causeCode == "" || c.Remedy == rule.causeCode) && (!rule.sameCard || c.Subject == e.Subject) {
+		if bad && c.Check == rule.cause && c.ID != e.ID && (rule.causeCode == "" || c.Remedy == rule.causeCode) && (!rule.sameCard || slices.Contains(strings.Split(c.Subject, "+"), e.Subject)) {
 			return c.ID
 		}
 	}

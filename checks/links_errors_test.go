@@ -4,6 +4,7 @@ import (
 	"testing"
 
 	"preflight/internal/facts"
+	"preflight/inventory"
 )
 
 // peers makes the cards of a host ones that reach each other over PCIe (RTX A6000).
@@ -29,6 +30,8 @@ func TestIOMMU(t *testing.T) {
 		{"off", 2, only(facts.IOMMU{On: of(false)}), Pass, ""},
 		{"translated, 4090 without P2P", 2, translated, Pass, ""},
 		{"translated, 4090 that claims P2P", 2, inTurn(translated, func(_ *rg, h *ho) { h.P2P[0].Code = "OK" }), Warn, "firmware.iommu/translated"},
+		{"translated, 4090 without P2P, log not read", 2, inTurn(translated, func(_ *rg, h *ho) { h.Log.Read = facts.Fact[bool]{} }), Unknown, ""},
+		{"amd_iommu=pt is no option, and passes nothing", 2, inTurn(peers, only(facts.IOMMU{On: of(true)}), func(_ *rg, h *ho) { h.OS.Cmdline = of("ro amd_iommu=pt") }), Unknown, ""},
 		{"translated, A6000", 2, inTurn(translated, peers), Warn, "firmware.iommu/translated"},
 		{"translated, one A6000", 1, inTurn(translated, peers), Pass, ""},
 		{"other devices are translated, the cards are not", 2, inTurn(peers, func(_ *rg, h *ho) { h.IOMMU.Types = map[string]int{"DMA": 3, "identity": 40} }), Pass, ""},
@@ -48,6 +51,9 @@ func TestBootMode(t *testing.T) {
 		{"UEFI", 2, nil, Pass, ""},
 		{"UEFI with Secure Boot", 2, func(_ *rg, h *ho) { h.Boot.SecureBoot = of(true) }, Pass, ""},
 		{"legacy", 2, func(_ *rg, h *ho) { h.Boot.UEFI = of(false) }, Warn, "firmware.boot-mode/legacy"},
+		{"an ARM board without UEFI", 2, func(_ *rg, h *ho) { h.Boot.UEFI, h.OS.Arch = of(false), of("aarch64") }, Skip, ""},
+		{"an ARM server by UEFI", 2, func(_ *rg, h *ho) { h.OS.Arch = of("aarch64") }, Pass, ""},
+		{"noefi", 2, func(_ *rg, h *ho) { h.Boot.UEFI, h.OS.Cmdline = of(false), of("ro noefi") }, Unknown, ""},
 		{"not read", 2, func(_ *rg, h *ho) { h.Boot = facts.Boot{} }, Unknown, ""},
 	})
 }
@@ -96,6 +102,10 @@ func TestPCIeErrors(t *testing.T) {
 		{"three at the port", 2, corr(port, 3), Warn, "pcie.errors/link"},
 		{"5000 in six days", 2, corr(first, 5000), Fail, "pcie.errors/link"},
 		{"300 within the first hour", 2, inTurn(corr(first, 300), func(_ *rg, h *ho) { h.OS.UptimeS = of(int64(3600)) }), Fail, "pcie.errors/link"},
+		{"5000, since nobody knows when", 2, inTurn(corr(first, 5000), func(_ *rg, h *ho) { h.OS.UptimeS = facts.Fact[int64]{} }), Warn, "pcie.errors/link"},
+		{"one card of two without counters at either end", 2, inTurn(aer(first, func(a *facts.AER) { *a = facts.AER{} }), aer(port, func(a *facts.AER) { *a = facts.AER{} })), Unknown, ""},
+		{"the card has no counters, the port above it does", 2, aer(first, func(a *facts.AER) { *a = facts.AER{} }), Pass, ""},
+		{"pci=noaer", 2, func(_ *rg, h *ho) { h.OS.Cmdline = of("ro pci=noaer") }, Unknown, ""},
 		{"one fatal", 2, aer(port, func(a *facts.AER) { a.CountFatal = of(int64(1)) }), Fail, "pcie.errors/uncorrected"},
 		{"one non-fatal", 2, aer(first, func(a *facts.AER) { a.CountNonFatal = of(int64(1)) }), Fail, "pcie.errors/uncorrected"},
 		{"errors of a drive", 2, func(_ *rg, h *ho) {
@@ -115,6 +125,37 @@ func TestPCIeErrors(t *testing.T) {
 		{"only a log: fatal", 2, inTurn(onlyLog, logLine("aer-fatal", "0000:00:02.0", 0, "pcieport 0000:00:02.0: PCIe Bus Error: severity=Uncorrected (Fatal)")), Fail, "pcie.errors/uncorrected"},
 		{"only a log: a drive", 2, inTurn(onlyLog, logLine("aer", "0000:f1:00.0", 0, "nvme 0000:f1:00.0: "+bus)), Unknown, ""},
 	})
+}
+
+// What explains one card's finding must not be about another card.
+func TestCausesAreOfTheSameCard(t *testing.T) {
+	hot := card(0, func(c *facts.Card) { c.Reasons, c.Temperature = of([]string{"hw_thermal_slowdown"}), of(92) })
+	for _, row := range []struct {
+		name string
+		a, b int // cards that stand wall to wall
+		want bool
+	}{{"its own neighbour", 0, 1, true}, {"two others", 2, 3, false}} {
+		t.Run(row.name, func(t *testing.T) {
+			rig, h := goodRig(4), goodHost(4)
+			hot(rig, h)
+			rig.Chassis = &inventory.Chassis{Cooling: "air", Mount: "slot"}
+			at := 1
+			for i, c := range h.Cards {
+				rig.Chassis.Slots = append(rig.Chassis.Slots, inventory.Slot{Position: at, Card: c.BDF, Thickness: 3, Width: 16})
+				at += 4
+				if i == row.a {
+					at--
+				}
+			}
+			fs := judge(rig, h)
+			if v, _ := verdictOf(fs, "chassis.slot-spacing"); v == Pass {
+				t.Fatal("the cards are not tight")
+			}
+			if _, f := verdictOf(fs, "gpu.throttle"); (f.Cause != nil) != row.want {
+				t.Errorf("cause %v of %s", f.Cause, f.Summary)
+			}
+		})
+	}
 }
 
 // A card that left the bus because its link broke is one fault, not four.

@@ -17,9 +17,9 @@ import (
 //	    more than 100 a day                                              fail
 //	    counted, logged, or left in the status register                  warn
 //	replays counted by the card itself                                   warn
-//	the OS owns AER, counters read, none of these                        pass
+//	the OS owns AER, counters of every card's link read, none of these   pass
 //	the firmware kept AER: counters stay 0 whatever happens              unknown
-//	owner of AER not known, or no counters                               unknown
+//	owner of AER not known, or a link without counters                   unknown
 //
 // A status register is believed only where the kernel does not clear it, and RxErr alone not even there: training leaves
 // it. Errors of functions that lead to no card are none of this. Sources: sysfs aer_dev_*, the kernel's log, capability
@@ -45,11 +45,7 @@ func decidePCIeErrors(s Subject) []Finding {
 		}
 		problems[f.Subject] = append(problems[f.Subject], f)
 	}
-	counted := 0
 	for _, fn := range errorFunctions(s) {
-		if fn.dev.AER.CountCorr.Known() {
-			counted++
-		}
 		for _, f := range functionErrors(s, fn) {
 			add(f)
 		}
@@ -63,7 +59,7 @@ func decidePCIeErrors(s Subject) []Finding {
 		}
 	}
 	if len(bySubject) == 0 {
-		return []Finding{errorState(s, counted)}
+		return []Finding{errorState(s)}
 	}
 	out := make([]Finding, 0, len(bySubject))
 	for _, subject := range bySubject {
@@ -128,7 +124,7 @@ func functionErrors(s Subject, fn errorFunction) []Finding {
 	if n := a.CountCorr.Value; n > 0 {
 		days := max(1, float64(s.Host.OS.UptimeS.Value)/86400)
 		f := warn(fn.subject, "%s: %d corrected link errors since boot", bdf, n)
-		if rate := float64(n) / days; rate > errorsPerDay {
+		if rate := float64(n) / days; rate > errorsPerDay && s.Host.OS.UptimeS.Known() {
 			f = fail(fn.subject, "%s: %d corrected link errors since boot, %.0f a day", bdf, n, rate)
 		}
 		out = append(out, f.saw(fmt.Sprint(n), "0").because(ev(a.CountCorr), ev(s.Host.OS.UptimeS)).fix(where, "bdf", bdf))
@@ -194,17 +190,38 @@ func loggedErrors(s Subject) []Finding {
 	return out
 }
 
+// uncounted are the cards neither of whose link's ends has a counter: the card itself, and the port above it.
+func uncounted(s Subject) []facts.Card {
+	var out []facts.Card
+	for _, c := range s.Cards {
+		counts := c.AER.CountCorr.Known()
+		if n := len(c.Chain); n > 0 {
+			port, _ := s.device(c.Chain[n-1])
+			counts = counts || port.AER.CountCorr.Known()
+		}
+		if !counts {
+			out = append(out, c)
+		}
+	}
+	return out
+}
+
 // errorState is what remains when no error was seen.
-func errorState(s Subject, counted int) Finding {
+func errorState(s Subject) Finding {
 	owned, known := s.Host.AEROwned.Get()
+	without := uncounted(s)
 	switch {
+	case strings.Contains(s.Host.OS.Cmdline.Value, "noaer"):
+		return unknown(rigSubject, "pci=noaer hides PCIe errors").because(ev(s.Host.OS.Cmdline)).knownBy("take pci=noaer off the kernel's command line, and reboot")
 	case known && !owned:
 		return unknown(rigSubject, "the firmware keeps PCIe errors to itself: the kernel's counters stay 0").because(ev(s.Host.AEROwned)).
 			knownBy("read the BMC's event log (ipmitool sel list), or let the OS handle AER: BIOS, or pcie_ports=native on the kernel's command line")
-	case counted == 0:
+	case len(without) == len(s.Cards):
 		return unknown(rigSubject, "no error counters of the cards' links in the input").knownBy("give a snapshot of the host (preflight collect)")
+	case len(without) > 0:
+		return unknown(rigSubject, "no error counters of the links of %s", bdfs(without)).knownBy("give a snapshot of the host (preflight collect)")
 	case !known:
-		return unknown(rigSubject, "the counters are 0, but who handles PCIe errors is not known").knownBy("give the dmesg of a boot, or a snapshot of the host")
+		return unknown(rigSubject, "the counters are 0, but who handles PCIe errors is not known").knownBy(readTheLog)
 	}
 	return pass(rigSubject, "no PCIe error since boot on the way to %s", plural(len(s.Cards), "card")).because(ev(s.Host.AEROwned), ev(s.Cards[0].AER.CountCorr))
 }

@@ -37,7 +37,7 @@ func decideChannels(s Subject) []Finding {
 	}
 	want := perSocket * max(1, s.Host.CPU.Sockets.Or(1))
 	evidence := []Evidence{evs("smbios:type17", describeDIMMs(filled)), from}
-	channels, named := groupChannels(filled)
+	channels, named := groupChannels(filled, perSocket, s.Host.CPU.Sockets.Or(1))
 	expected := fmt.Sprintf("%d channels", want)
 	switch {
 	case !named && len(filled) < want:
@@ -120,16 +120,18 @@ func channelOf(d facts.DIMM) string {
 
 // groupChannels sums sizes by channel, MiB; false when a module's channel is not told. Where every module has the same
 // name ("A") on several processors, the names do not tell either.
-func groupChannels(filled []facts.DIMM) (map[string]int64, bool) {
+func groupChannels(filled []facts.DIMM, perSocket, sockets int) (map[string]int64, bool) {
 	out := map[string]int64{}
+	bySocket := false
 	for _, d := range filled {
 		name := channelOf(d)
 		if name == "" {
 			return nil, false
 		}
+		bySocket = bySocket || strings.HasPrefix(name, "CPU")
 		out[name] += d.SizeMiB
 	}
-	return out, true
+	return out, bySocket || sockets < 2 || len(out) > perSocket
 }
 
 func channelNames(channels map[string]int64) string {

@@ -22,11 +22,14 @@ import (
 //	fewer devices than cards                                   fail
 //	another NCCL is loaded than came with it                   warn
 //	otherwise                                                  pass
+//	found, but not run                                         what its version proves wrong, else unknown
 //	no torch in the usual places                               skip; `python` in the inventory names another
+//	torch lies where the Python beside it does not look        skip: left by an older Python
 //
-// With several environments and none declared, what fails is a warn: nobody said which one trains. Where torch was
-// found but not run, CUDA and architectures are judged from its version alone. Traps: a driver older than torch's
-// CUDA is fine within a major version; sm_86 code runs on 8.9, but sm_90a on 9.0 only.
+// With several environments and none declared, what fails is a warn: nobody said which one trains; and those past the
+// third, which are not run, are skipped. Traps: a driver older than torch's CUDA is fine within a major version; sm_86
+// code runs on 8.9, but sm_90a on 9.0 only; a wheel of NCCL in an environment whose torch has NCCL linked in is no
+// second NCCL.
 var runtimeTorch = Check{ID: "runtime.torch", Title: "PyTorch", Decide: decideTorch}
 
 func decideTorch(s Subject) []Finding {
@@ -38,9 +41,19 @@ func decideTorch(s Subject) []Finding {
 		return []Finding{unknown(rigSubject, "which torch is installed is not in the input").knownBy("give the output of python -m torch.utils.collect_env, or a snapshot of the host")}
 	}
 	sole := len(w.Torch) == 1 || s.Rig.Python != ""
+	run := 0
+	for _, t := range w.Torch {
+		if wasRun(t) {
+			run++
+		}
+	}
 	var out []Finding
 	for _, t := range w.Torch {
-		f := judgeTorch(s, t).because(evs(t.Source, torchWords(t)), ev(s.Host.Driver.Version))
+		f := judgeTorch(s, t)
+		if f.Verdict == Unknown && !sole && !wasRun(t) && run >= torchRuns {
+			f = skip(rigSubject, "torch %s was not run: more than %d Pythons have one", t.Version, torchRuns).noting("`python` in rigs.hcl names the one that trains")
+		}
+		f = f.because(evs(t.Source, torchWords(t)), ev(s.Host.Driver.Version))
 		f.Subject = firstOf(t.Python, rigSubject)
 		if f.Verdict == Fail && !sole {
 			f.Verdict = Warn
@@ -51,6 +64,13 @@ func decideTorch(s Subject) []Finding {
 	return out
 }
 
+// torchRuns is how many Pythons the collector lets describe their torch.
+const torchRuns = 3
+
+// wasRun: torch itself was asked, and came to the end: whether CUDA is available is the last that it says. Its version
+// alone is read from a file.
+func wasRun(t facts.Torch) bool { return t.Works.Known() || t.Error != "" || t.Hung }
+
 // judgeTorch finds the first thing that is wrong with one environment, causes before consequences.
 func judgeTorch(s Subject, t facts.Torch) Finding {
 	for _, rule := range []func(Subject, facts.Torch) (Finding, bool){
@@ -60,12 +80,13 @@ func judgeTorch(s Subject, t facts.Torch) Finding {
 			return f
 		}
 	}
+	if !wasRun(t) {
+		return unknown(rigSubject, "torch %s for CUDA %s was found, but not run", firstOf(t.Version, "?"), firstOf(t.CUDA, "?")).
+			knownBy("run the check again, or give the output of python -m torch.utils.collect_env")
+	}
 	f := pass(rigSubject, "torch %s for CUDA %s fits driver and cards", t.Version, t.CUDA).saw(t.Version, "")
-	switch {
-	case t.Devices >= 0:
+	if t.Devices >= 0 {
 		f = f.noting("it sees %s", plural(t.Devices, "card"))
-	case !t.Works.Known():
-		f = f.noting("judged by its version: it was not run")
 	}
 	if t.NCCL != "" {
 		f = f.noting("NCCL %s", t.NCCL)
@@ -79,12 +100,14 @@ func judgeTorch(s Subject, t facts.Torch) Finding {
 // noTorch is how Python says that it has none, and a shell that there is no such Python.
 var noTorch = regexp.MustCompile(`No module named 'torch'|^[^:]*sh: .*(?:not found|No such file)`)
 
-func torchImports(_ Subject, t facts.Torch) (Finding, bool) {
+func torchImports(s Subject, t facts.Torch) (Finding, bool) {
 	switch text := t.Error; {
 	case t.Hung:
 		return unknown(rigSubject, "importing torch did not end within its deadline").knownBy(fmt.Sprintf("run it by hand: %s -c 'import torch'", t.Python)), true
 	case text == "":
 		return Finding{}, false
+	case noTorch.MatchString(text) && s.Rig.Python == "" && !strings.HasPrefix(s.Host.Software.PythonSought.Source, "inventory:"):
+		return skip(rigSubject, "the torch beside %s was left by another Python", t.Python).noting("%s", text).noting("`python` in rigs.hcl names another"), true
 	case noTorch.MatchString(text):
 		return fail(rigSubject, "this Python has no torch: %s", text).saw(text, "torch").fix("runtime.torch/missing", "python", t.Python), true
 	default:
@@ -181,7 +204,8 @@ func hidden(t facts.Torch, have, want int) Finding {
 
 func torchNCCL(_ Subject, t facts.Torch) (Finding, bool) {
 	bundled, _, _ := strings.Cut(t.NCCLBuilt, ".post")
-	if bundled == "" || t.NCCL == "" || bundled == t.NCCL {
+	ofWheel := t.NCCLLoaded == "" || strings.Contains(t.NCCLLoaded, "/nvidia/nccl/") // linked in, or from a wheel of another CUDA
+	if bundled == "" || t.NCCL == "" || bundled == t.NCCL || ofWheel {
 		return Finding{}, false
 	}
 	return warn(rigSubject, "torch came with NCCL %s, but %s is loaded", bundled, t.NCCL).saw(t.NCCL, bundled).because(evs("proc:maps", t.NCCLLoaded)).

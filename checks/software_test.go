@@ -81,6 +81,8 @@ func TestRAMChannels(t *testing.T) {
 		{"three in two channels", 2, withCPU(ryzen, 1, modules("BANK 0", "DIMM_A1", "DIMM_A2", "DIMM_B1")), Warn, "ram.channels/unequal"},
 		{"two controllers with a channel each", 2, withCPU(i9, 1, modules("BANK 0", "Controller0-ChannelA-DIMM0", "Controller1-ChannelA-DIMM0")), Pass, ""},
 		{"both in one controller", 2, withCPU(i9, 1, modules("BANK 0", "Controller0-ChannelA-DIMM0", "Controller0-ChannelA-DIMM1")), Warn, "ram.channels/empty"},
+		{"names of two processors that do not say which", 2, withCPU(cascade, 2, append(modules("NODE 1", "DIMM_A1", "DIMM_B1", "DIMM_C1", "DIMM_D1", "DIMM_E1", "DIMM_F1"), modules("NODE 2", "DIMM_A1", "DIMM_B1", "DIMM_C1", "DIMM_D1", "DIMM_E1", "DIMM_F1")...)), Unknown, ""},
+		{"letters that run on over two processors", 2, withCPU(cascade, 2, modules("NODE 1", "DIMM_A1", "DIMM_B1", "DIMM_C1", "DIMM_D1", "DIMM_E1", "DIMM_F1", "DIMM_G1", "DIMM_H1", "DIMM_I1", "DIMM_J1", "DIMM_K1", "DIMM_L1")), Pass, ""},
 		{"two speeds", 2, withCPU(ryzen, 1, speeds), Warn, "ram.channels/unequal"},
 		{"names tell nothing, too few", 2, withCPU(wx, 1, modules("BANK4", "DIMM5", "DIMM6", "DIMM7", "DIMM8")), Warn, "ram.channels/empty"},
 		{"names tell nothing, enough", 2, withCPU(wx, 1, modules("", "DIMM1", "DIMM2", "DIMM3", "DIMM4", "DIMM5", "DIMM6", "DIMM7", "DIMM8")), Unknown, ""},
@@ -111,6 +113,9 @@ func TestNUMAPlacement(t *testing.T) {
 		{"two on one socket", 2, nil, Pass, ""},
 		{"four and four", 8, nil, Pass, ""},
 		{"two on two sockets", 2, spread(0, 1), Warn, "topology.numa/split"},
+		{"two processors shown as one node", 2, func(r *rg, h *ho) { spread(0, 0)(r, h); h.CPU.Nodes, h.CPU.NUMA = of(1), h.CPU.NUMA[:1] }, Unknown, ""},
+		{"a guest of one node", 2, func(_ *rg, h *ho) { h.CPU.Nodes, h.CPU.NUMA, h.Kind = of(1), nil, of("vm") }, Unknown, ""},
+		{"NPS4 on two processors, by the nodes alone", 4, func(r *rg, h *ho) { spread(0, 1, 4, 6)(r, h); h.CPU.NUMA, h.CPU.Nodes = nil, of(8) }, Pass, ""},
 		{"two nodes of one socket (NPS4)", 2, func(r *rg, h *ho) { spread(0, 1)(r, h); h.CPU.NUMA[1].Socket = 0 }, Pass, ""},
 		{"three and one", 4, spread(0, 0, 0, 1), Warn, "topology.numa/uneven"},
 		{"two on two sockets, joined by NVLink", 2, func(r *rg, h *ho) {
@@ -199,6 +204,7 @@ func TestPorts(t *testing.T) {
 		{"held by a connection", 2, func(_ *rg, h *ho) { h.Limits.MasterBusy = of(true) }, Warn, "host.ports/ephemeral"},
 		{"inside the ephemeral range", 2, func(_ *rg, h *ho) { h.Limits.PortLow = of(1024) }, Warn, "host.ports/ephemeral"},
 		{"inside, but reserved", 2, func(_ *rg, h *ho) { h.Limits.PortLow, h.Limits.Reserved = of(1024), of("8080,29400-29500") }, Pass, ""},
+		{"the range is not told", 2, func(_ *rg, h *ho) { h.Limits.PortLow = facts.Fact[int]{} }, Unknown, ""},
 		{"not told", 2, func(_ *rg, h *ho) { h.Limits = facts.Limits{} }, Unknown, ""},
 	})
 }
@@ -275,6 +281,21 @@ func TestTorch(t *testing.T) {
 		}, Fail, "runtime.torch/arch"},
 		{"not run, nothing against it", 2, env(func(e *facts.Torch) {
 			*e = facts.Torch{Python: "/p", Version: "2.7.1+cu128", CUDA: "12.8", Devices: -1, Source: src}
+		}), Unknown, ""},
+		{"ended before it said whether CUDA is available", 2, env(func(e *facts.Torch) { e.Works = facts.Fact[bool]{} }), Unknown, ""},
+		{"a fourth Python is not run", 2, func(_ *rg, h *ho) {
+			good := h.Software.Torch[0]
+			h.Software.Torch = append(h.Software.Torch, good, good, facts.Torch{Python: "/q", Version: "2.7.1+cu128", CUDA: "12.8", Devices: -1, Source: src})
+		}, Pass, ""},
+		{"the second of two was not reached", 2, func(_ *rg, h *ho) {
+			h.Software.Torch = append(h.Software.Torch, facts.Torch{Python: "/q", Version: "2.7.1+cu128", CUDA: "12.8", Devices: -1, Source: src})
+		}, Unknown, ""},
+		{"packages left by the Python of the release before", 2, env(func(e *facts.Torch) {
+			*e = facts.Torch{Python: "/usr/bin/python3", Version: "2.1.0", CUDA: "12.1", Error: "ModuleNotFoundError: No module named 'torch'", Devices: -1, Source: src}
+		}), Skip, ""},
+		{"NCCL linked in, and a wheel of it beside", 2, env(func(e *facts.Torch) { e.NCCL, e.NCCLLoaded = "2.19.3", "" }), Pass, ""},
+		{"NCCL of another CUDA's wheel", 2, env(func(e *facts.Torch) {
+			e.NCCL, e.NCCLLoaded = "2.21.5", "/opt/conda/lib/python3.12/site-packages/nvidia/nccl/lib/libnccl.so.2"
 		}), Pass, ""},
 		{"fewer devices", 4, env(func(e *facts.Torch) { e.Devices = 3 }), Fail, "runtime.torch/fewer"},
 		{"CUDA_VISIBLE_DEVICES", 4, env(func(e *facts.Torch) { e.Devices, e.Visible = 2, &[]string{"0,1"}[0] }), Warn, "runtime.torch/visible"},

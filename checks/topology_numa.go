@@ -2,6 +2,8 @@ package checks
 
 import (
 	"fmt"
+	"maps"
+	"slices"
 	"sort"
 	"strings"
 
@@ -18,6 +20,7 @@ import (
 //	more cards, unevenly (3 + 1, 6 + 2)                         warn
 //	cards at a node without memory                              warn: their buffers lie across the interconnect
 //	no nodes told (numa_node -1) on several processors          unknown
+//	several processors as one node, or a guest of one node      unknown: memory is interleaved, or the host hides it
 //
 // Traps: numa_node is -1 on single-node hosts and in most guests, which says nothing. NPS4 and SNC cut one processor
 // into several nodes: processors are compared, not nodes. SYS in `topo -m` between cards of one node is no crossing.
@@ -36,6 +39,9 @@ func decideNUMA(s Subject) []Finding {
 	if bare := bareNodes(s); len(bare) > 0 {
 		return bare
 	}
+	if f, flat := oneNode(s); flat {
+		return []Finding{f}
+	}
 	if s.Host.CPU.Sockets.Or(0) == 1 || s.Host.CPU.Nodes.Or(0) == 1 {
 		return []Finding{pass(rigSubject, "one processor: all cards are equally near").because(ev(s.Host.CPU.Sockets), ev(s.Host.CPU.Nodes))}
 	}
@@ -44,6 +50,22 @@ func decideNUMA(s Subject) []Finding {
 		return []Finding{byMatrix(s)}
 	}
 	return []Finding{judgePlacement(groups).because(evs(src, describeGroups(groups)))}
+}
+
+// oneNode: what shows a single node may be several processors.
+func oneNode(s Subject) (Finding, bool) {
+	sockets, nodes := s.Host.CPU.Sockets, s.Host.CPU.Nodes
+	switch {
+	case nodes.Or(0) != 1:
+		return Finding{}, false
+	case hostKindIn(s.Host, "vm", "wsl"): // its processors are made up as well
+		return unknown(rigSubject, "this is a %s: it does not show the machine beneath", kindWord(s.Host.Kind.Value)).
+			knownBy("run the check on the host itself").because(ev(s.Host.Kind), ev(nodes)), true
+	case sockets.Or(0) > 1:
+		return unknown(rigSubject, "the firmware shows %d processors as one NUMA node", sockets.Value).because(ev(sockets), ev(nodes)).
+			knownBy("switch Node Interleaving (or NPS0) off in the BIOS, which is faster as well"), true
+	}
+	return Finding{}, false
 }
 
 // bareNodes finds cards whose node has processors but no memory.
@@ -55,7 +77,8 @@ func bareNodes(s Subject) []Finding {
 		}
 	}
 	var out []Finding
-	for id, n := range bare {
+	for _, id := range slices.Sorted(maps.Keys(bare)) {
+		n := bare[id]
 		var cards []facts.Card
 		for _, c := range s.Cards {
 			if at, ok := c.NUMA.Get(); ok && at == id {
@@ -92,13 +115,23 @@ func placement(s Subject) (groups map[string]int, src string, complete bool) {
 		case c.Socket.Known():
 			groups[fmt.Sprintf("CPU%d", c.Socket.Value)]++
 		case told && node >= 0:
-			groups[fmt.Sprintf("node %d", node)]++
+			groups[nodeName(s, node)]++
 		default:
 			return placementByMatrix(s)
 		}
 		src = firstOf(c.NUMA.Source, c.Socket.Source)
 	}
 	return groups, src, true
+}
+
+// nodeName is the processor of a node where it is known how many nodes each has (NPS and SNC number them in turn), else
+// the node itself.
+func nodeName(s Subject, node int) string {
+	sockets, nodes := s.Host.CPU.Sockets.Or(0), s.Host.CPU.Nodes.Or(0)
+	if sockets > 0 && nodes > sockets && nodes%sockets == 0 {
+		return fmt.Sprintf("CPU%d", node/(nodes/sockets))
+	}
+	return fmt.Sprintf("node %d", node)
 }
 
 // placementByMatrix groups the cards by what `topo -m` prints: the NUMA affinity of every card, else the pairs that do
@@ -111,7 +144,7 @@ func placementByMatrix(s Subject) (groups map[string]int, src string, complete b
 	groups = map[string]int{}
 	if len(names) > 1 && len(s.Host.TopoNodes) == len(names) {
 		for _, n := range s.Host.TopoNodes {
-			groups[fmt.Sprintf("node %d", n.Node)]++
+			groups[nodeName(s, n.Node)]++
 		}
 		return groups, s.Host.TopoNodes[0].Source, true
 	}

@@ -24,6 +24,8 @@ var arrows = map[string][]string{
 	"internal/remote":      {"inventory"},
 	"internal/collect":     {"internal/facts"},
 	"internal/probe":       {"internal/facts"},
+	"internal/probe/wire":  {},
+	"cmd/preflight-probe":  {"internal/probe/wire"},
 	"internal/report":      {"remediation", "checks", "internal/facts", "internal/lang"},
 	"internal/fleet":       {"internal/collect", "internal/probe", "internal/facts", "internal/catalog", "inventory", "checks"},
 	"internal/progress":    {"internal/fleet"},

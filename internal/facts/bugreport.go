@@ -19,7 +19,7 @@ const (
 	bugReportEnd   = "End of NVIDIA bug report log file"
 )
 
-// Bounds of one report. A section that is longer is cut: its beginning is kept, for the kernel's log its end.
+// Bounds of one report. Of a section that is longer the beginning is kept.
 const (
 	bugReportLimit   = 512 << 20 // bytes, unpacked
 	bugSectionLimit  = DumpLimit
@@ -29,7 +29,9 @@ const (
 var (
 	bugRuler = regexp.MustCompile(`^_{20,}$`)
 	bugFile  = regexp.MustCompile(`^\*\*\* (/\S+)$`)
+	bugPlain = regexp.MustCompile(`^(/(?:proc|etc|var)/\S+)$`) // scripts of before 2010 put no stars
 	bugDate  = regexp.MustCompile(`^Date: (.*)$`)
+	bugPart  = regexp.MustCompile(`^/\S*/(?:lspci|nvidia-smi|dmidecode|numactl)(?: |$)`) // opens a part of a section
 	bugRun   = regexp.MustCompile(`^(?:sudo )?(?:/\S*/)?(lspci|nvidia-smi|dmidecode|dmesg|journalctl|lscpu|numactl)\b(.*)$`)
 	bugPath  = regexp.MustCompile(`/\./|//+`)
 )
@@ -60,6 +62,7 @@ func (d *Dumps) AddBugReport(name string, r io.Reader) error {
 		}
 	}
 	p.end()
+	p.logs.place(d, name)
 	switch {
 	case !p.started:
 		return fmt.Errorf("%w: %s lacks the line %q", ErrNotADump, name, bugReportStart)
@@ -81,6 +84,7 @@ type bugReader struct {
 	lines          []string
 	size, sections int
 	cut            bool
+	logs           bugLogs
 }
 
 func (p *bugReader) line(line string) {
@@ -94,23 +98,36 @@ func (p *bugReader) line(line string) {
 		return
 	case p.heading == "" && strings.TrimSpace(line) == "":
 		return
-	case p.heading == "" || bugFile.MatchString(line):
-		if p.heading != "" { // a file may follow a file without a ruler
+	case p.heading == "" || bugFile.MatchString(line) || bugPart.MatchString(line):
+		if p.heading != "" { // a file may follow a file without a ruler, and so do the commands of nvidia-smi
 			p.end()
 		}
 		p.heading, p.last = line, line
 		return
 	}
 	if m := bugDate.FindStringSubmatch(line); m != nil && p.sections <= 1 {
-		if at, err := time.Parse(time.UnixDate, m[1]); err == nil {
-			p.dumps.Seen(at)
-		}
+		p.date(m[1])
 	}
 	if p.size += len(line) + 1; p.size > bugSectionLimit {
 		p.cut = true
 		return
 	}
 	p.lines = append(p.lines, line)
+}
+
+// bugDates are the forms of date(1) that are met: the clock of 24 or 12 hours, the zone as letters or as an offset.
+var bugDates = []string{
+	time.UnixDate, "Mon Jan _2 15:04:05 -07 2006", "Mon Jan _2 03:04:05 PM MST 2006", "Mon Jan _2 03:04:05 PM -07 2006",
+	"Mon _2 Jan 15:04:05 MST 2006", "Mon _2 Jan 2006 03:04:05 PM MST", "Mon _2 Jan 2006 03:04:05 PM -07",
+}
+
+func (p *bugReader) date(text string) {
+	for _, form := range bugDates {
+		if at, err := time.Parse(form, text); err == nil {
+			p.dumps.Seen(at)
+			return
+		}
+	}
 }
 
 // end gives the section that was open to its reader.
@@ -128,12 +145,18 @@ func (p *bugReader) end() {
 	for len(lines) > 0 && strings.HasPrefix(lines[0], "*** ls: ") {
 		lines = lines[1:]
 	}
-	if m := bugFile.FindStringSubmatch(heading); m != nil {
+	if p.logs.take(heading, lines) {
+		return
+	}
+	m := bugFile.FindStringSubmatch(heading)
+	if m == nil {
+		m = bugPlain.FindStringSubmatch(heading)
+	}
+	if m != nil {
 		p.file(strings.TrimPrefix(bugPath.ReplaceAllString(m[1], "/"), "/"), lines)
 		return
 	}
-	m := bugRun.FindStringSubmatch(heading)
-	if m == nil {
+	if m = bugRun.FindStringSubmatch(heading); m == nil {
 		p.guess(append([]string{heading}, lines...))
 		return
 	}
@@ -164,7 +187,11 @@ func (p *bugReader) file(at string, lines []string) {
 		}
 		return
 	}
-	if t, ok := kindByName(at[strings.LastIndexByte(at, '/')+1:]); ok && t.kind == dumpLog || strings.HasPrefix(at, "var/log/") && strings.Contains(at, "fabric") {
+	switch t, ok := kindByName(at[strings.LastIndexByte(at, '/')+1:]); {
+	case !strings.HasPrefix(at, "var/log/"):
+	case ok && t.kind == dumpLog:
+		p.logs.add(logFiles, lines)
+	case strings.Contains(at, "fabric"):
 		p.guess(lines)
 	}
 }
@@ -173,10 +200,11 @@ func missing(lines []string) bool {
 	return blankLines(lines) || strings.Contains(lines[0], "does not exist") || strings.Contains(lines[0], "not readable")
 }
 
-// guess takes sections by what their lines are: kernel logs under several headings, tables of tools.
+// guess takes sections by what their lines are: tables of tools. A kernel's log is not guessed: the X server's, those of
+// crashed programs and those of other boots look the same.
 func (p *bugReader) guess(lines []string) {
 	for _, s := range splitDumps(cleanText([]byte(strings.Join(lines, "\n"))), "") {
-		if t := kindOf(s.kind); t.unread == "" {
+		if t := kindOf(s.kind); t.unread == "" && t.kind != dumpLog {
 			p.dumps.place(p.name, s)
 		}
 	}

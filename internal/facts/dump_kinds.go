@@ -92,7 +92,8 @@ var dumpTypes = []dumpType{
 	{kind: dumpNCCLDebug, name: rx(`nccl`), head: rx(`^(?:\[\S+\] ?)?\S+:\d+:\d+ \[\d+\] NCCL (?:INFO|WARN)`), place: ProbeDebugPath},
 	{
 		kind: dumpLog, name: rx(`dmesg|kern|kmsg|journal|syslog|messages`), place: "cmd/dmesg.txt",
-		head: rx(`^(?:<\d+>)?(?:\[ *\d+\.\d{4,}\] |\[[A-Z][a-z]{2} [A-Z][a-z]{2} +\d+ [\d:]+ \d{4}\] |[A-Z][a-z]{2} +\d+ [\d:]{8} \S+ kernel: |\d{4}-\d\d-\d\dT\S+ \S+ kernel: |\d+,\d+,\d+,[-c];|kernel: |NVRM: |-- (?:Logs begin|Journal begins|Boot ))`),
+		head: rx(`^(?:<\d+>|[a-z]+ *:[a-z]+ *: ?|\d{4}-\d\d-\d\dT\S+ (?:std(?:out|err) [FP] )?)?(?:\[ *\+?\d+\.\d{4,}\] |\[\S+ \S+ +\d+ [\d:]{8} \d{4}\] |\[[A-Z][a-z]{2} *\d+ \d\d:\d\d\] |` +
+			`\S.{0,30}?\d\d:\d\d:\d\d\S* (?:\S+ ){1,2}kernel: |\d+\.\d{6} \S+ kernel: |\d{4}-\d\d-\d\dT[\d:]+[,.]\d+[+-]\d\d:\d\d \S|\d+,\d+,\d+,[-c];|kernel: |NVRM: |-- (?:Logs begin|Journal begins|Boot ))`),
 	},
 }
 

@@ -21,6 +21,9 @@ const (
 // ErrNotADump is the error of a text or file that is none of the dumps that are read.
 var ErrNotADump = errors.New("not a dump that preflight reads")
 
+// dumpsTool is the tool of a snapshot that was made of dumps.
+const dumpsTool = "dumps"
+
 // Dumps collects texts of one machine into a snapshot.
 type Dumps struct {
 	snap   *Snapshot
@@ -36,7 +39,7 @@ func NewDumps() *Dumps { return DumpsOver(nil) }
 func DumpsOver(s *Snapshot) *Dumps {
 	if s == nil {
 		s = &Snapshot{
-			Manifest: Manifest{Schema: SnapshotSchema, Tool: "dumps", Root: "none", UID: -1},
+			Manifest: Manifest{Schema: SnapshotSchema, Tool: dumpsTool, Root: "none", UID: -1},
 			Files:    map[string][]byte{}, Links: map[string]string{}, Dirs: map[string][]string{},
 		}
 	}

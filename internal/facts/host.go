@@ -283,10 +283,11 @@ type P2PPair struct {
 	Source string `json:"source"`
 }
 
-// KernelLog is what dmesg or the journal said. Since is the time stamp of the first line kept, in seconds since boot.
+// KernelLog is what dmesg or the journal said of the last boot that it holds.
 type KernelLog struct {
-	Read   Fact[bool] `json:"read,omitzero"`
-	Events []LogEvent `json:"events"`
+	Read    Fact[bool] `json:"read,omitzero"`
+	Events  []LogEvent `json:"events"`
+	Earlier []LogEvent `json:"earlier_boots,omitempty"` // Xids and lost cards of the boots before that, one of a kind and card
 }
 
 // LogEvent is one line that matters.

@@ -16,21 +16,21 @@ type logRule struct {
 // logRules, most telling first; one line gives at most one event. Wordings of both kernel generations (before and
 // after 6.9) and of the NVIDIA driver's kernel interface are listed.
 var logRules = []logRule{
-	{"xid", regexp.MustCompile(`NVRM: Xid \((?:PCI:)?(?P<bdf>[0-9a-fA-F]{4}:[0-9a-fA-F]{2}:[0-9a-fA-F]{2})(?:\.\d)?\): (?P<code>\d+)`)},
-	{"off-bus", regexp.MustCompile(`NVRM: (?:GPU (?:at )?(?:PCI:)?(?:[0-9a-fA-F]{4})?(?P<bdf>[0-9a-fA-F]{4}:[0-9a-fA-F]{2}:[0-9a-fA-F]{2})(?:\.\d)?.*|.*)fallen off the bus`)},
-	{"bar-invalid", regexp.MustCompile(`NVRM: BAR(?P<code>\d) is 0M @ 0x0 \(PCI:(?P<bdf>[0-9a-f]{4}:[0-9a-f]{2}:[0-9a-f]{2})`)},
-	{"bar", regexp.MustCompile(`(?:pci|pcieport|nvidia) (?P<bdf>[0-9a-f]{4}:[0-9a-f]{2}:[0-9a-f]{2}\.\d): (?:BAR (?P<code>\d+)|bridge window):? ?(?:no space for |can't claim |failed to assign )?\[mem [^]]*\](?:: (?:can't assign; no space|failed to assign|can't claim; no compatible bridge window))?`)},
+	{"xid", regexp.MustCompile(`NVRM: Xid \((?:PCI:)?(?P<bdf>[0-9a-fA-F]{4,8}:[0-9a-fA-F]{2}:[0-9a-fA-F]{2})(?:\.\d)?\): (?P<code>\d+)`)},
+	{"off-bus", regexp.MustCompile(`NVRM: (?:GPU (?:at )?(?:PCI:)?(?P<bdf>[0-9a-fA-F]{4,8}:[0-9a-fA-F]{2}:[0-9a-fA-F]{2})(?:\.\d)?.*|.*)fallen off the bus`)},
+	{"bar-invalid", regexp.MustCompile(`NVRM: BAR(?P<code>\d) is 0M @ 0x0 \(PCI:(?P<bdf>[0-9a-f]{4,8}:[0-9a-f]{2}:[0-9a-f]{2})`)},
+	{"bar", regexp.MustCompile(`(?:pci|pcieport|nvidia) (?P<bdf>[0-9a-f]{4,5}:[0-9a-f]{2}:[0-9a-f]{2}\.\d): (?:BAR (?P<code>\d+)|bridge window):? ?(?:no space for |can't claim |failed to assign )?\[mem [^]]*\](?:: (?:can't assign; no space|failed to assign|can't claim; no compatible bridge window))?`)},
 	{"open-needed", regexp.MustCompile(`requires use of the NVIDIA open kernel modules|NVIDIA GPU .* installed in this system (?:is not supported|requires)`)},
 	{"api-mismatch", regexp.MustCompile(`NVRM: API mismatch`)},
 	{"not-called", regexp.MustCompile(`NVRM: The NVIDIA probe routine was not called for \d+ device`)},
 	{"unsigned", regexp.MustCompile(`(?i)(Loading of unsigned module is rejected|Key was rejected by service|module verification failed.*nvidia)`)},
-	{"init-failed", regexp.MustCompile(`NVRM: (?:GPU (?P<bdf>[0-9a-f]{4}:[0-9a-f]{2}:[0-9a-f]{2})\.\d: )?.*(?:RmInitAdapter failed|rm_init_adapter failed)`)},
+	{"init-failed", regexp.MustCompile(`NVRM: (?:GPU (?P<bdf>[0-9a-f]{4,8}:[0-9a-f]{2}:[0-9a-f]{2})\.\d: )?.*(?:RmInitAdapter failed|rm_init_adapter failed)`)},
 	{"none-initialized", regexp.MustCompile(`NVRM: None of the NVIDIA (?:graphics adapters|devices) were initialized`)},
 	// Of AER, only the line of the function that had the error counts; the root port's report of it names another.
 	{"aer-fatal", regexp.MustCompile(bdfOf + `PCIe Bus Error: severity=Uncorrect(?:ed|able) \(Fatal\)`)},
 	{"aer-nonfatal", regexp.MustCompile(bdfOf + `PCIe Bus Error: severity=Uncorrect(?:ed|able) \(Non-Fatal\)`)},
 	{"aer", regexp.MustCompile(bdfOf + `PCIe Bus Error: severity=Correct(?:ed|able)`)},
-	{"iommu-fault", regexp.MustCompile(`(?:(?P<bdf>[0-9a-f]{4}:[0-9a-f]{2}:[0-9a-f]{2}\.\d): )?AMD-Vi: .*IO_PAGE_FAULT(?: device=(?P<bdf2>(?:[0-9a-f]{4}:)?[0-9a-f]{2}:[0-9a-f]{2}\.\d))?`)},
+	{"iommu-fault", regexp.MustCompile(`(?:\b(?P<bdf>[0-9a-f]{4,5}:[0-9a-f]{2}:[0-9a-f]{2}\.\d): )?AMD-Vi: .*IO_PAGE_FAULT(?: device=(?P<bdf2>(?:[0-9a-f]{4,5}:)?[0-9a-f]{2}:[0-9a-f]{2}\.\d))?`)},
 	{"iommu-fault", regexp.MustCompile(`DMAR: .*[Rr]equest device \[(?:0x)?(?P<bdf>[0-9a-f]{2}:(?:0x)?[0-9a-f]{2}\.\d)\].*fault`)},
 }
 
@@ -39,9 +39,9 @@ var logRules = []logRule{
 var logNeedles = []string{"NVRM", "NVIDIA", "BAR ", "bridge window", "odule", "rejected", "PCIe Bus Error", "AMD-Vi", "DMAR"}
 
 // bdfOf is the address of the function that a kernel line is about.
-const bdfOf = `(?P<bdf>[0-9a-f]{4}:[0-9a-f]{2}:[0-9a-f]{2}\.\d): `
+const bdfOf = `\b(?P<bdf>[0-9a-f]{4,5}:[0-9a-f]{2}:[0-9a-f]{2}\.\d): `
 
-var namedGPU = regexp.MustCompile(`NVRM: The NVIDIA GPU ([0-9a-f]{4}:[0-9a-f]{2}:[0-9a-f]{2}\.\d)`)
+var namedGPU = regexp.MustCompile(`NVRM: The NVIDIA GPU ([0-9a-f]{4,5}:[0-9a-f]{2}:[0-9a-f]{2}\.\d)`)
 
 // Bounds of what is kept of one log: events in all, and events that say the same of the same device. A flood of
 // one message must not push out the one that matters.
@@ -63,11 +63,22 @@ func readKernelLog(b *builder) {
 		if !ok || len(strings.TrimSpace(string(raw))) == 0 {
 			continue
 		}
-		b.host.Log.Read = First(b.host.Log.Read, Of(true, source(path)))
-		b.logEvents(string(raw), source(path))
-		b.logOwners(string(raw), source(path))
+		text, earlier := lastBoot(string(raw))
+		b.earlierBoots(earlier, source(path))
+		switch {
+		case b.snap.Manifest.Tool == dumpsTool && !wholeLog(text):
+			b.gap(KindLog, "the kernel's log in the input is an excerpt: that nothing more happened is not in it")
+		case b.snap.Manifest.Cut != "" && b.items[path].Status == StatusTruncated:
+			// The stream ended within it: this is its head, and what broke last is not in it.
+		default:
+			b.host.Log.Read = First(b.host.Log.Read, Of(true, source(path)))
+		}
+		b.logEvents(text, source(path))
+		b.logOwners(text, source(path))
 	}
-	if !b.host.Log.Read.Known() {
+	if b.host.Log.Read.Known() {
+		b.filled(KindLog)
+	} else {
 		b.gap(KindLog, "%s", b.why("cmd/dmesg.txt", "no kernel log in the input"))
 	}
 }
@@ -91,7 +102,7 @@ func (b *builder) logEvents(text, src string) {
 		if ev.Kind == "off-bus" && ev.BDF == "" && n-namedAt <= 3 {
 			ev.BDF = named
 		}
-		key := ev.Kind + ev.BDF + strconv.Itoa(ev.Code)
+		key := eventKey(ev)
 		if seen[key]++; seen[key] > logRepeats || before[message(ev)] {
 			continue
 		}
@@ -142,10 +153,12 @@ func logEvent(line string) (LogEvent, bool) {
 // wholeBDF completes what a line left out: NVRM prints no function, the IOMMU drivers may print no domain.
 func wholeBDF(s string) string {
 	s = strings.ReplaceAll(s, "0x", "")
-	if len(s) == 7 {
+	if domain, rest, ok := strings.Cut(s, ":"); ok && strings.Count(s, ":") == 2 {
+		s = lspciBDF(domain, rest)
+	} else {
 		s = "0000:" + s
 	}
-	if len(s) == 10 {
+	if !strings.Contains(s, ".") {
 		s += ".0"
 	}
 	return s

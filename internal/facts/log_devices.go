@@ -23,7 +23,8 @@ func readLogDevices(b *builder) {
 	j := &pciJoin{b: b, at: map[string]int{}, rebar: map[string][]Fact[[]int64]{}, bar1: map[string][]Fact[int64]{}, narrow: map[string]string{}}
 	for _, path := range []string{"cmd/dmesg.txt", "cmd/journal.txt"} {
 		src := source(path)
-		for n, line := range strings.Split(string(b.snap.Files[path]), "\n") {
+		text, _ := lastBoot(string(b.snap.Files[path]))
+		for n, line := range strings.Split(text, "\n") {
 			if line = line[:min(len(line), lineLimit)]; strings.Contains(line, "pci ") {
 				j.logLine(line, src+":"+strconv.Itoa(n+1))
 			}

@@ -274,8 +274,8 @@ func (b *builder) card(bdf string) *Card {
 // smiBDF turns 00000000:84:00.0 into 0000:84:00.0.
 func smiBDF(id string) string {
 	id = strings.ToLower(strings.TrimSpace(id))
-	if len(id) > 12 {
-		id = id[len(id)-12:]
+	if domain, rest, ok := strings.Cut(id, ":"); ok {
+		return lspciBDF(domain, rest)
 	}
 	return id
 }

@@ -26,6 +26,13 @@ func TestCutAnywhere(t *testing.T) {
 		{"bars of 256 MiB", rigsim.Spec{Name: "bars", Cards: 2, Faults: []rigsim.Kind{rigsim.ReBAROff}}},
 		{"a narrow slot", rigsim.Spec{Name: "narrow", Cards: 2, Faults: []rigsim.Kind{rigsim.NarrowSlot}}},
 		{"the driver of another version", rigsim.Spec{Name: "driver", Cards: 2, Faults: []rigsim.Kind{rigsim.DriverMismatch}}},
+		{"faults of software", rigsim.Spec{Name: "software", Cards: 2, Faults: []rigsim.Kind{
+			rigsim.NoToolkit, rigsim.TorchForeignNCCL, rigsim.LowMemlock, rigsim.PortBusy, rigsim.FewChannels,
+		}}},
+		{"a cramped container", rigsim.Spec{Name: "container", Cards: 2, Faults: []rigsim.Kind{rigsim.SmallShm, rigsim.TorchHidden, rigsim.PortEphemeral}}},
+		{"faults of cards and links", rigsim.Spec{Name: "cards", Cards: 2, Faults: []rigsim.Kind{
+			rigsim.RowRemap, rigsim.HotCard, rigsim.LowPowerLimit, rigsim.IOMMUFaults, rigsim.LinkErrors, rigsim.LegacyBoot, rigsim.PersistenceOff, rigsim.StaleCDI,
+		}}},
 	} {
 		t.Run(c.name, func(t *testing.T) {
 			t.Parallel()
