@@ -16,10 +16,11 @@ import (
 //	a value unlike that of more than half of the rigs         warn on the rig that deviates; the majority is named
 //	no value on more than half of them (two rigs differ)      warn on each: which one is right nobody knows
 //	all alike                                                 pass
+//	the driver could not be compared                          unknown
 //
 // Compared: driver, module flavour and CUDA, NCCL of torch, kernel and its options, BIOS by board, VBIOS, BAR1 and
-// power limit by card model, IOMMU, Above 4G Decoding, ACS redirection, persistence. A fact that a rig does not tell
-// is not compared there, and the note says so.
+// power limit by card model, persistence; IOMMU, Above 4G Decoding, ACS redirection above cards, boot mode, NUMA nodes by
+// processor. Any other fact that a rig does not tell is not compared there, and the note says so.
 var clusterConsistency = Check{ID: "cluster.consistency", Title: "rigs alike", Decide: func(s Subject) []Finding {
 	if s.Rig.Group == "" {
 		return []Finding{skip(rigSubject, "the rig belongs to no group")}
@@ -82,7 +83,7 @@ func compareGroup(group string, all []Member, members []int) map[int][]Finding {
 	}
 	for _, i := range read {
 		if len(out[i]) == 0 {
-			out[i] = []Finding{pass(rigSubject, "alike in all that was compared with %s of group %s", plural(len(read)-1, "other rig"), group)}
+			out[i] = []Finding{alike(i, read, values, group)}
 		}
 		last := &out[i][len(out[i])-1]
 		if gaps := untold(i, read, values); gaps != "" {
@@ -95,12 +96,30 @@ func compareGroup(group string, all []Member, members []int) map[int][]Finding {
 	return out
 }
 
+// alike is the finding of a rig from which nothing differs. Without the driver's version on both sides that says little.
+func alike(i int, read []int, values map[int]map[string]trait, group string) Finding {
+	d, others := values[i]["driver"], 0
+	for _, j := range read {
+		if j != i && values[j]["driver"].value != "" {
+			others++
+		}
+	}
+	them := plural(len(read)-1, "other rig")
+	switch {
+	case d.value == "":
+		return unknown(rigSubject, "nothing differs from %s of group %s, but its driver's version is not known", them, group).knownBy("give nvidia-smi -q, or a snapshot of the host")
+	case others == 0:
+		return unknown(rigSubject, "nothing differs from %s of group %s, but no other driver's version is known", them, group).knownBy("give nvidia-smi -q, or a snapshot, of the other rigs")
+	}
+	return pass(rigSubject, "alike in all that was compared with %s of group %s", them, group).because(evs(d.source, d.value))
+}
+
 // compareTrait gives a finding to each rig whose value is not the majority's.
 func compareTrait(key string, all []Member, read []int, values map[int]map[string]trait) map[int]Finding {
 	holders := map[string][]string{}
 	told := 0
 	for _, i := range read {
-		if t, ok := values[i][key]; ok {
+		if t, ok := values[i][key]; ok && t.value != "" {
 			holders[t.value] = append(holders[t.value], all[i].Rig.Name)
 			told++
 		}
@@ -117,16 +136,31 @@ func compareTrait(key string, all []Member, read []int, values map[int]map[strin
 	out := map[int]Finding{}
 	for _, i := range read {
 		t, ok := values[i][key]
-		if !ok || t.value == majority {
+		if !ok || t.value == "" || t.value == majority {
 			continue
 		}
-		f := warn(key, "%s: %s here, and the rigs of the group do not agree", t.title, t.value).saw(t.value, "one value").noting("%s", sides(holders))
+		here := brief(t.value)
+		f := warn(key, "%s: %s here, and the rigs of the group do not agree", t.title, here).saw(t.value, "one value").noting("%s", sides(holders))
 		if majority != "" {
-			f = warn(key, "%s: %s here, %s on %d of %d rigs", t.title, t.value, majority, len(holders[majority]), told).saw(t.value, majority).noting("%s", sides(holders))
+			f = warn(key, "%s: %s here, %s on %d of %d rigs", t.title, here, brief(majority), len(holders[majority]), told).saw(t.value, majority).noting("%s", sides(holders))
 		}
 		out[i] = f.because(evs(t.source, t.value)).fix("cluster.consistency/"+t.remedy, "what", t.title, "here", t.value, "there", firstOf(majority, "one value for all"))
 	}
 	return out
+}
+
+// The longest value and the most sides that a line still holds; the whole value is the observed one.
+const (
+	briefValue = 48
+	briefSides = 4
+)
+
+// brief cuts a long value, such as a command line of the kernel.
+func brief(value string) string {
+	if r := []rune(value); len(r) > briefValue {
+		return string(r[:briefValue]) + "…"
+	}
+	return value
 }
 
 // sides names the rigs of each value, the larger side first: "550.90.07: node-a, node-b; 535.183: node-c".
@@ -143,13 +177,17 @@ func sides(holders map[string][]string) string {
 		return a < b
 	})
 	var parts []string
-	for _, v := range values {
+	for i, v := range values {
+		if i == briefSides {
+			parts = append(parts, fmt.Sprintf("+%d", len(values)-i))
+			break
+		}
 		names := holders[v]
 		sort.Strings(names)
 		if len(names) > 8 {
 			names = append(append([]string{}, names[:8]...), fmt.Sprintf("+%d", len(names)-8))
 		}
-		parts = append(parts, v+" = "+strings.Join(names, " "))
+		parts = append(parts, brief(v)+" = "+strings.Join(names, " "))
 	}
 	return strings.Join(parts, "; ")
 }
@@ -169,16 +207,16 @@ func traitKeys(values map[int]map[string]trait) []string {
 	return keys
 }
 
-// untold lists what this rig does not tell, though at least two others do. What depends on a board or a card model
-// that this rig does not have is not missed.
+// untold lists what this rig does not tell, though another does. What depends on a board or a card model that this rig
+// does not have is not missed.
 func untold(i int, read []int, values map[int]map[string]trait) string {
 	var out []string
 	for _, key := range traitKeys(values) {
-		if _, ok := values[i][key]; ok || strings.Contains(key, ":") {
+		if t, has := values[i][key]; t.value != "" || !has {
 			continue
 		}
 		for _, j := range read {
-			if t, ok := values[j][key]; ok {
+			if t := values[j][key]; t.value != "" {
 				out = append(out, t.title)
 				break
 			}

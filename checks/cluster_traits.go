@@ -17,13 +17,14 @@ type trait struct {
 }
 
 // traitsOf gathers what a rig tells, by key. A key with a colon is about one board or card model, which other rigs of
-// the group need not have.
+// the group need not have. What a rig should tell and does not has an empty value.
 func traitsOf(h *facts.Host) map[string]trait {
 	out := map[string]trait{}
 	put := func(key, title, remedy, value, source string) {
-		if value != "" && source != "" {
-			out[key] = trait{title: title, value: value, source: source, remedy: remedy}
+		if source == "" {
+			value = ""
 		}
+		out[key] = trait{title: title, value: value, source: source, remedy: remedy}
 	}
 	d := h.Driver
 	put("driver", "driver", "driver", d.Version.Value, d.Version.Source)
@@ -34,6 +35,7 @@ func traitsOf(h *facts.Host) map[string]trait {
 	put("kernel", "kernel", "kernel", h.OS.Kernel.Value, h.OS.Kernel.Source)
 	put("cmdline", "kernel options", "cmdline", relevantOptions(h.OS.Cmdline), h.OS.Cmdline.Source)
 	put("iommu", "IOMMU", "bios", iommuWord(h.IOMMU), h.IOMMU.On.Source)
+	put("boot", "boot mode", "bios", boolWord(h.Boot.UEFI, "UEFI", "legacy"), h.Boot.UEFI.Source)
 	value, source := ncclOf(h)
 	put("nccl", "NCCL of torch", "nccl", value, source)
 	value, source = above4GWord(h)
@@ -42,6 +44,9 @@ func traitsOf(h *facts.Host) map[string]trait {
 	put("acs", "ACS redirection", "bios", value, source)
 	if board := firstOf(h.Board.Name.Value, h.Board.Product.Value); board != "" {
 		put("bios:"+board, fmt.Sprintf("BIOS of %s", board), "bios", h.BIOS.Version.Value, h.BIOS.Version.Source)
+	}
+	if cpu := h.CPU.Model.Value; cpu != "" && h.CPU.Nodes.Known() {
+		put("numa:"+cpu, fmt.Sprintf("NUMA nodes with %s", cpu), "bios", fmt.Sprint(h.CPU.Nodes.Value), h.CPU.Nodes.Source)
 	}
 	cardTraits(h, put)
 	return out
@@ -142,7 +147,7 @@ func relevantOptions(f facts.Fact[string]) string {
 	return firstOf(strings.Join(out, " "), "none")
 }
 
-// iommuWord is "off", or "on" with how DMA is treated.
+// iommuWord is "off", or "on" with how the DMA of the cards is treated; nothing where that is not told.
 func iommuWord(i facts.IOMMU) string {
 	switch on, ok := i.On.Get(); {
 	case !ok:
@@ -150,15 +155,22 @@ func iommuWord(i facts.IOMMU) string {
 	case !on:
 		return "off"
 	}
+	kinds := map[string]bool{}
+	for _, kind := range i.Cards {
+		kinds[kind] = true
+	}
 	for kind := range i.Types {
-		if strings.HasPrefix(kind, "DMA") {
+		kinds[kind] = kinds[kind] || len(i.Cards) == 0 // a port for strangers (Thunderbolt) is translated on every rig
+	}
+	for kind, on := range kinds {
+		if on && strings.HasPrefix(kind, "DMA") {
 			return "on, translating"
 		}
 	}
-	if len(i.Types) > 0 {
+	if kinds["identity"] {
 		return "on, passing through"
 	}
-	return "on"
+	return ""
 }
 
 // above4GWord says where firmware put the cards' apertures; told only when every card has an address.
@@ -180,10 +192,17 @@ func above4GWord(h *facts.Host) (value, source string) {
 // acsRedirects are the bits of ACS control that send peer traffic up to the root complex.
 const acsRedirects = 0x4 | 0x8 | 0x10
 
+// acsWord says whether a port above a card redirects; other ports (of drives, of a BMC) differ by right.
 func acsWord(h *facts.Host) (value, source string) {
+	above := map[string]bool{}
+	for _, c := range h.Cards {
+		for _, b := range c.Chain {
+			above[b] = true
+		}
+	}
 	for _, d := range h.PCI {
 		control, ok := d.ACS.Get()
-		if !ok {
+		if !ok || !above[d.BDF] {
 			continue
 		}
 		if control&acsRedirects != 0 {
