@@ -11,7 +11,6 @@ import (
 	"fmt"
 	"io"
 	"strings"
-	"sync"
 	"time"
 
 	"golang.org/x/crypto/ssh"
@@ -48,8 +47,8 @@ type Access struct {
 }
 
 // Run runs a script with /bin/sh, as root where the login or sudo allow it, and copies its standard output. It takes
-// one session. The script's own standard input is the script, so it must not read from it. When ctx ends, or stdout refuses to take more, the session is closed and not waited for; nothing is
-// written to stdout after Run has returned.
+// one session. The script's own standard input is empty. When ctx ends, or stdout refuses to take more, the session is
+// closed and not waited for; nothing is written to stdout after Run has returned.
 func (h *Host) Run(ctx context.Context, script []byte, stdout io.Writer) (Access, error) {
 	r := &run{h: h, nonce: newNonce(), stdout: &gate{w: stdout}, notes: &bounded{limit: stderrLimit}}
 	done := make(chan error, 1)
@@ -104,33 +103,6 @@ func (r *run) whole(script []byte) error {
 	return r.ended(s)
 }
 
-// hold keeps the session for drop; it is false when drop came first.
-func (r *run) hold(s *ssh.Session) bool {
-	r.mu.Lock()
-	defer r.mu.Unlock()
-	r.session = s
-	return !r.dropped
-}
-
-// opened says whether the host has opened the session.
-func (r *run) opened() bool {
-	r.mu.Lock()
-	defer r.mu.Unlock()
-	return r.session != nil
-}
-
-// drop ends the session: the shell is told to end, and its pipes close under whatever does not.
-func (r *run) drop() {
-	r.mu.Lock()
-	s := r.session
-	r.dropped = true
-	r.mu.Unlock()
-	if s != nil {
-		_ = s.Signal(ssh.SIGTERM)
-		_ = s.Close()
-	}
-}
-
 // ended waits for the exit status; a host that does not give one is not waited for.
 func (r *run) ended(s *ssh.Session) error {
 	status := make(chan error, 1)
@@ -182,11 +154,9 @@ type run struct {
 	notes  *bounded // standard error
 	banner string   // the last line that the login printed before the script began
 
-	mu      sync.Mutex
-	session *ssh.Session
-	dropped bool
-	access  Access
-	begun   bool
+	holder
+	access Access
+	begun  bool
 }
 
 func (r *run) result() Access {
@@ -265,8 +235,12 @@ func fillBootstrap(script []byte, nonce string, ask bool) []byte {
 	if ask {
 		flag = "1"
 	}
-	quoted := "'" + strings.ReplaceAll(string(bytes.TrimRight(script, "\n")), "'", `'\''`) + "'"
-	return []byte(strings.NewReplacer("@NONCE@", nonce, "@ASK@", flag, "@BODY@", quoted).Replace(bootstrap))
+	return []byte(strings.NewReplacer("@NONCE@", nonce, "@ASK@", flag, "@BODY@", quoted(script)).Replace(bootstrap))
+}
+
+// quoted is a script as one word of the shell.
+func quoted(script []byte) string {
+	return "'" + strings.ReplaceAll(string(bytes.TrimRight(script, "\n")), "'", `'\''`) + "'"
 }
 
 func newNonce() string {
