@@ -45,7 +45,10 @@ func TestFleetOfAHundredIsBrief(t *testing.T) {
 }
 
 func TestFleet(t *testing.T) {
-	bare := func(h *ho) { *h = facts.Host{Cards: h.Cards[:1]}; h.Cards[0] = facts.Card{Device: facts.Device{BDF: first}} }
+	bare := func(h *ho) {
+		*h = facts.Host{Cards: h.Cards[:1]}
+		h.Cards[0] = facts.Card{Device: facts.Device{BDF: first}}
+	}
 	old := func(h *ho) { h.Driver.Version = of("535.183.01") }
 	for _, row := range []struct {
 		name   string

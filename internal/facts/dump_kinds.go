@@ -73,7 +73,7 @@ var dumpTypes = []dumpType{
 	{kind: dumpLspciTree, name: rx(`lspci[-_ ]?t`), head: rx(`^-(?:\+-)?\[(?:[0-9a-f]{4,8}:)?[0-9a-f]{2}\]-`)},
 	{kind: dumpLspci, name: rx(`lspci`), head: rx(`^(?:[0-9a-f]{4,8}:)?[0-9a-f]{2}:[0-9a-f]{2}\.[0-7] (?:[A-Z3"]|[0-9a-f]{4}: [0-9a-f]{4}:)`)},
 	{kind: dumpBareACS, name: rx(`^acs\b`), head: rx(`^\s*ACSCtl:`), indent: true, unread: "the words of ACS without the addresses they belong to: `sudo lspci -vvv` whole has both"},
-	{kind: dumpLscpu, name: rx(`lscpu`), head: rx(`^Architecture:\s+(?:x86_64|aarch64|ppc64le)`)},
+	{kind: dumpLscpu, name: rx(`lscpu`), head: rx(`^(?:Architecture ?:|Architektur:|架构[：:])\s*(?:x86_64|aarch64|ppc64le)`)},
 	{kind: dumpNumactl, name: rx(`numactl`), head: rx(`^available: \d+ nodes`)},
 	{kind: dumpCPUInfo, name: rx(`cpuinfo`), head: rx(`^processor\s*: \d+$`), place: "proc/cpuinfo"},
 	{kind: dumpMemInfo, name: rx(`meminfo`), head: rx(`^MemTotal:\s+\d+ kB`), place: "proc/meminfo"},

@@ -111,6 +111,9 @@ func (s *splitter) line(line string) {
 func (s *splitter) head(k dumpKind, line string) {
 	before := s.at
 	switch {
+	case k == dumpSMIText && s.at.kind == k && strings.HasPrefix(line, "=") && !blankLines(s.at.lines): // another log
+		s.end()
+		s.at = segment{kind: k}
 	case k == "" || k == s.at.kind || inside[s.at.kind][k]:
 	case k == dumpTopo && s.at.kind == dumpP2P:
 	case k == dumpNCCLTests && s.at.kind == dumpNCCLDebug: // NCCL's log began before the table did

@@ -4,6 +4,7 @@ import (
 	"fmt"
 	"math"
 	"reflect"
+	"slices"
 	"strings"
 )
 
@@ -118,6 +119,34 @@ func (b *builder) mergeCard(next Card) {
 		return
 	}
 	b.merge(fmt.Sprintf("cards[%s]", c.BDF), c, &next)
+}
+
+// otherMachine says whether a text of nvidia-smi is of another machine than the bus: the whole bus is in the input, has
+// cards, and not one is where the driver says. Joined they would be a rig that nobody has.
+func (b *builder) otherMachine(name string, cards []Card) bool {
+	if _, partly := b.host.Gaps[KindPCI]; partly || len(cards) == 0 {
+		return false
+	}
+	var onBus, driven []string
+	for _, c := range b.host.Cards {
+		if c.Vendor == "10de" {
+			onBus = append(onBus, c.BDF)
+		}
+	}
+	for _, c := range cards {
+		if slices.Contains(onBus, c.BDF) {
+			return false
+		}
+		driven = append(driven, c.BDF)
+	}
+	if len(onBus) == 0 {
+		return false
+	}
+	b.host.Conflicts = append(b.host.Conflicts, Conflict{
+		Path: "cards", Used: Leaf{Value: strings.Join(onBus, ", "), Source: "lspci"}, Ignored: Leaf{Value: strings.Join(driven, ", "), Source: name},
+	})
+	b.regap(KindSMI, "%s is of another machine than the bus: none of its cards is where the bus has one", name)
+	return true
 }
 
 // side is a builder for one source alone, whose result is then merged.

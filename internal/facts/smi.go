@@ -126,7 +126,7 @@ func smiBool(src, s string) Fact[bool] {
 
 func smiText(src, s string) Fact[string] {
 	s = strings.TrimSpace(s)
-	if s == "" || s == "N/A" || s == "[N/A]" || strings.HasPrefix(s, "Requested functionality") || s == "Unknown Error" {
+	if s == "" || s == "N/A" || s == "[N/A]" || strings.HasPrefix(s, "Requested functionality") || lost.MatchString(s) {
 		return Fact[string]{}
 	}
 	return Of(s, src)

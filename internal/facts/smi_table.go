@@ -139,6 +139,9 @@ func readSMITable(b *builder) {
 		if _, missing := b.host.Gaps[KindSMI]; missing && driver.SMIError.Known() {
 			b.regap(KindSMI, "nvidia-smi failed: %s", driver.SMIError.Value)
 		}
+		if b.otherMachine(d.name, cards) {
+			continue
+		}
 		b.merge("driver", &b.host.Driver, &driver)
 		for _, c := range cards {
 			b.mergeCard(c)

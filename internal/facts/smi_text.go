@@ -59,6 +59,9 @@ var (
 	smiNotSnake = regexp.MustCompile(`[^a-z0-9]+`)
 )
 
+// snipped is a line that stands for lines that somebody cut out.
+var snipped = regexp.MustCompile(`(?i)^\s*(?:\[?(?:\.{3,}|…+)\]?|-+ ?(?:snip|8<|cut).*|<snip.*|\(?(?:output )?(?:truncated|omitted|skipped|省略).{0,40})\s*$`)
+
 // smiDepth bounds nesting, smiNodes the lines of one text that are kept.
 const (
 	smiDepth = 8
@@ -100,7 +103,8 @@ func smiElements(root *smiNode, text string) bool {
 		node   *smiNode
 	}
 	stack := []level{{-1, root}}
-	found, count := false, 0
+	found, count, attached := false, 0, ""
+	oneCard := strings.Count(text, "\nGPU ") < 2
 	for line := range strings.SplitSeq(text, "\n") {
 		line = strings.TrimRight(strings.ReplaceAll(line, "\t", "    "), " \r")
 		if count++; len(line) > lineLimit || count > smiNodes || strings.TrimSpace(line) == "" {
@@ -116,7 +120,15 @@ func smiElements(root *smiNode, text string) bool {
 		indent := indentOf(line)
 		if indent == 0 && (key == "Driver Version" || key == "Attached GPUs" || key == "CUDA Version") {
 			root.add(snake(key), value)
-			found = true
+			if found = true; key == "Attached GPUs" {
+				attached = value
+			}
+			continue
+		}
+		if snipped.MatchString(line) {
+			if attached != "1" && attached != "" || !oneCard {
+				stack = []level{{-1, root}} // what follows may be of another card
+			}
 			continue
 		}
 		for len(stack) > 1 && stack[len(stack)-1].indent >= indent {
@@ -249,6 +261,9 @@ func (b *builder) joinSMI(d dumpFile, log *smiLog, err error) {
 		}
 	}
 	relabel(reflect.ValueOf(s.host), "nvidia-smi:", d.name+":")
+	if b.otherMachine(d.name, s.host.Cards) {
+		return
+	}
 	b.merge("driver", &b.host.Driver, &s.host.Driver)
 	for _, c := range s.host.Cards {
 		b.mergeCard(c)

@@ -34,7 +34,19 @@ func readCollectEnv(b *builder) {
 	}
 }
 
-var lscpuNode = regexp.MustCompile(`^NUMA node(\d+) CPU\(s\)$`)
+// lscpuWords are the lines of lscpu that are read, in German, French and Chinese (util-linux's translations; two where
+// they changed).
+var lscpuWords = map[string]string{
+	"Architektur": "Architecture", "架构": "Architecture",
+	"Modellname": "Model name", "Nom de modèle": "Model name", "型号名称": "Model name",
+	"Hypervisor-Anbieter": "Hypervisor vendor", "Hypervisor-Hersteller": "Hypervisor vendor", "Constructeur d'hyperviseur": "Hypervisor vendor", "超管理器厂商": "Hypervisor vendor",
+	"Processeur(s)": "CPU(s)", "CPU": "CPU(s)",
+	"Sockel": "Socket(s)", "座": "Socket(s)",
+	"Kern(e) pro Socket": "Core(s) per socket", "Kern(e) pro Sockel": "Core(s) per socket", "Cœur(s) par socket": "Core(s) per socket", "每个座的核数": "Core(s) per socket",
+	"NUMA-Knoten": "NUMA node(s)", "Nœud(s) NUMA": "NUMA node(s)", "NUMA 节点": "NUMA node(s)",
+}
+
+var lscpuNode = regexp.MustCompile(`^(?:NUMA node|NUMA-Knoten|NUMA 节点)(\d+) CPU(?:\(s\))?$|^Processeur\(s\) du nœud NUMA (\d+)$`)
 
 // parseLscpu reads lscpu, also the copy of it that collect_env prints. Cores are physical ones of all sockets.
 func parseLscpu(d dumpFile) (OS, CPU, Fact[bool]) {
@@ -43,10 +55,13 @@ func parseLscpu(d dumpFile) (OS, CPU, Fact[bool]) {
 	var guest Fact[bool]
 	num := map[string]int{}
 	for _, line := range d.lines() {
-		k, v, ok := strings.Cut(line, ":")
+		k, v, ok := strings.Cut(strings.Replace(line, "：", ":", 1), ":")
 		k, v = strings.TrimSpace(k), strings.TrimSpace(v)
 		if !ok || v == "" {
 			continue
+		}
+		if english, translated := lscpuWords[k]; translated {
+			k = english
 		}
 		switch k {
 		case "Architecture":
@@ -61,7 +76,7 @@ func parseLscpu(d dumpFile) (OS, CPU, Fact[bool]) {
 			}
 		}
 		if m := lscpuNode.FindStringSubmatch(k); m != nil && len(c.NUMA) < maxCards {
-			if n, err := strconv.Atoi(m[1]); err == nil {
+			if n, err := strconv.Atoi(m[1] + m[2]); err == nil {
 				c.NUMA = append(c.NUMA, NUMANode{ID: n, CPUs: v, Socket: -1, Source: d.src(k)})
 			}
 		}

@@ -37,6 +37,11 @@ func sample() *Report {
 		}
 		return f
 	}
+	guest := func(check string) checks.Finding { // several checks that lack the same
+		f := find(check, "rig", checks.Unknown, "this is a virtual machine: it does not show the machine beneath", "")
+		f.Known = "run the check on the host itself"
+		return f
+	}
 	slow := find("nccl.all-reduce", "rig", checks.Warn, "7.1 GB/s, right for these links; 13.8 if cards and slots ran at their best", "nccl.all-reduce/slow")
 	slow.Cause = &cause
 	a := Rig{
@@ -46,6 +51,7 @@ func sample() *Report {
 			find("pcie.width", "0000:81:00.0", checks.Fail, "0000:81:00.0 runs x8, slot and card can do x16", "pcie.width/slot-fault"),
 			slow,
 			find("chassis.slot-spacing", "rig", checks.Unknown, "the board gives no slot order", ""),
+			guest("pcie.acs"), guest("ram.channels"), guest("pcie.errors"),
 			find("cpu.cores", "rig", checks.Pass, "64 physical cores, 32 wanted", ""),
 		},
 		Fixes: []Fix{{

@@ -215,7 +215,8 @@ func (t *textWriter) passes(g Rig) {
 	}
 }
 
-// counts tells how many checks passed, and names every unknown with what would make it known.
+// counts tells how many checks passed, and names every unknown with what would make it known; checks that lack the
+// same share a line.
 func (t *textWriter) counts(g Rig) {
 	worst := map[string]checks.Verdict{}
 	for _, f := range g.Findings {
@@ -237,21 +238,43 @@ func (t *textWriter) counts(g Rig) {
 		parts = append(parts, t.mark(checks.Unknown)+" "+t.say("%d unknown", n[checks.Unknown]))
 	}
 	t.line("  %s", strings.Join(parts, "   "))
-	said := map[string]bool{}
+	for _, u := range unknowns(g) {
+		s := u.summary
+		if u.known != "" {
+			s += t.o.Lang.Say("; ") + u.known
+			if g.Line != "" && strings.Contains(u.known, "rigs.hcl") {
+				s += " (" + g.Line + ")"
+			}
+		}
+		t.wrapped("      "+t.mark(checks.Unknown)+" ", 8, strings.Join(u.checks, ", ")+": "+Safe(s))
+	}
+}
+
+// unknownGroup is checks that could not decide for one reason, and what would make all of them known.
+type unknownGroup struct {
+	checks         []string
+	summary, known string
+}
+
+// unknowns are the first unknown of each check, those of one reason together.
+func unknowns(g Rig) []unknownGroup {
+	var out []unknownGroup
+	said, at := map[string]bool{}, map[string]int{}
 	for _, f := range g.Findings {
 		if f.Verdict != checks.Unknown || said[f.Check] {
 			continue
 		}
 		said[f.Check] = true
-		s := f.Summary
-		if f.Known != "" {
-			s += t.o.Lang.Say("; ") + f.Known
-			if g.Line != "" && strings.Contains(f.Known, "rigs.hcl") {
-				s += " (" + g.Line + ")"
-			}
+		key := f.Summary + "\x00" + f.Known
+		i, ok := at[key]
+		if !ok {
+			i = len(out)
+			at[key] = i
+			out = append(out, unknownGroup{summary: f.Summary, known: f.Known})
 		}
-		t.wrapped("      "+t.mark(checks.Unknown)+" "+f.Check+": ", 8, Safe(s))
+		out[i].checks = append(out[i].checks, f.Check)
 	}
+	return out
 }
 
 func (t *textWriter) fix(f Fix) {
