@@ -3,9 +3,9 @@ package main
 import (
 	"errors"
 	"fmt"
-	"maps"
 	"path/filepath"
 	"slices"
+	"strings"
 	"time"
 
 	"preflight/checks"
@@ -102,8 +102,7 @@ func fixes(cat *remediation.Catalog, r fleet.Result, l lang.Language) []report.F
 			continue
 		}
 		filled := f
-		filled.Args = map[string]string{"rig": r.Rig.Name}
-		maps.Copy(filled.Args, f.Args)
+		filled.Args = argsOf(r, f.Remedy)
 		if fix, ok := cat.ForIn(l, filled, board); ok {
 			at[f.Remedy] = len(out)
 			out = append(out, reportFix(fix, f.ID))
@@ -127,6 +126,39 @@ func fixes(cat *remediation.Catalog, r fleet.Result, l lang.Language) []report.F
 		out[i].Number = i + 1
 	}
 	return out
+}
+
+// naming are the values of a finding that say what it is about. A fix for several names them all; in a command, which
+// takes one at a time, they are then left to the reader.
+var naming = []string{"bdf", "what", "card", "engine", "python", "node", "hop"}
+
+// argsOf are the values for the one fix of all root causes with a remedy. What differs between them and is no name has
+// no value: a figure of one card would be wrong for the next.
+func argsOf(r fleet.Result, remedy string) map[string]string {
+	seen := map[string][]string{}
+	for _, f := range r.Findings {
+		if f.Remedy != remedy || f.Cause != nil {
+			continue
+		}
+		for k, v := range f.Args {
+			if !slices.Contains(seen[k], v) {
+				seen[k] = append(seen[k], v)
+			}
+		}
+	}
+	args := map[string]string{"rig": r.Rig.Name}
+	for k, values := range seen {
+		switch n := len(values); {
+		case n == 1:
+			args[k] = values[0]
+		case !slices.Contains(naming, k):
+		case n > 4:
+			args[k] = strings.Join(values[:3], ", ") + fmt.Sprintf(", +%d", n-3)
+		default:
+			args[k] = strings.Join(values, ", ")
+		}
+	}
+	return args
 }
 
 func reportFix(fix remediation.Fix, clears string) report.Fix {

@@ -3,7 +3,7 @@
 remedy "gpu.health/off-bus" {
   title    = "Find out why {bdf} leaves the bus"
   title_zh = "查明 {bdf} 为何从总线上掉线"
-  params   = { bdf = "the card" }
+  params   = { bdf = "the card", watts = "so many" }
   reboot   = "power off"
   verify   = "preflight check -i rigs.hcl --only gpu.health,pcie.errors {rig}"
   clears   = ["gpu.health", "driver.loaded", "gpu.count", "nccl.all-reduce"]
@@ -24,9 +24,9 @@ remedy "gpu.health/off-bus" {
     hand    = true
   }
   step {
-    text    = "See whether it is power: with a lower limit on all cards it should last. If it does, the supply is too weak for the peaks."
-    text_zh = "判断是否供电问题：调低所有卡的功耗上限后如果不再掉线，说明电源扛不住瞬时峰值。"
-    command = "sudo nvidia-smi -pl 300"
+    text    = "See whether it is power: with a limit of two thirds of the default on every card it should last. If it does, the supply is too weak for the peaks. The limit is lost at a reboot."
+    text_zh = "判断是否供电问题：把每张卡的功耗上限降到默认值的三分之二，如果不再掉线，说明电源扛不住瞬时峰值。该设置重启后失效。"
+    command = "nvidia-smi --query-gpu=index,power.min_limit,power.limit,power.default_limit --format=csv; sudo nvidia-smi -i {bdf} -pl {watts}"
   }
   step {
     text    = "Change places with another card. If the fault goes with the card, the card is broken; if it stays, it is slot, riser or cable."
@@ -46,7 +46,7 @@ remedy "gpu.health/reset" {
   step {
     text    = "End everything that uses the card; services that watch cards (nvidia-persistenced, dcgm) hold it as well."
     text_zh = "先结束占用该卡的所有进程；nvidia-persistenced、dcgm 等监控服务也会占用显卡。"
-    command = "sudo systemctl stop nvidia-persistenced nvidia-dcgm 2>/dev/null; sudo fuser -v /dev/nvidia*"
+    command = "systemctl is-active nvidia-persistenced nvidia-dcgm; sudo systemctl stop nvidia-persistenced nvidia-dcgm 2>/dev/null; sudo fuser -v /dev/nvidia*"
   }
   step {
     text    = "Reset it. Cards that are joined by NVLink are reset together: leave out -i."
@@ -54,8 +54,13 @@ remedy "gpu.health/reset" {
     command = "sudo nvidia-smi --gpu-reset -i {bdf}"
   }
   step {
-    text    = "A card that refuses a reset, or whose recovery action is Reboot, wants the machine to be started anew."
-    text_zh = "如果不支持复位，或恢复动作要求 Reboot，就重启整机。"
+    text    = "Start the services again that were active."
+    text_zh = "重新启动之前在运行的服务。"
+    command = "sudo systemctl start nvidia-persistenced"
+  }
+  step {
+    text    = "A card that refuses a reset (most GeForce cards do), or whose recovery action is Reboot, wants the machine to be started anew."
+    text_zh = "如果不支持复位（多数 GeForce 不支持），或恢复动作要求 Reboot，就重启整机。"
     command = "sudo systemctl reboot"
   }
   step {
@@ -79,14 +84,14 @@ remedy "gpu.health/memory" {
     command = "nvidia-smi -q -i {bdf} -d ECC,ROW_REMAPPER,PAGE_RETIREMENT"
   }
   step {
-    text    = "Reset the card, so that faulty rows are set aside and the counters since the last start begin at 0. A job that ran meanwhile may have wrong results."
-    text_zh = "复位显卡，使故障行被替换，并让 volatile 计数从 0 开始。期间跑过的任务结果可能有误。"
+    text    = "With no job on it, reset the card, so that faulty rows are set aside and the counters since the last start begin at 0; or reboot. A job that ran meanwhile may have wrong results."
+    text_zh = "确认卡上没有任务后复位显卡（或重启整机），使故障行被替换，并让 volatile 计数从 0 开始。期间跑过的任务结果可能有误。"
     command = "sudo nvidia-smi --gpu-reset -i {bdf}"
   }
   step {
-    text    = "Fill its memory with a verifying test for half an hour, and look at the counters again."
-    text_zh = "用带校验的显存测试跑半小时，再看一次计数。"
-    command = "dcgmi diag -r 3 -i 0 || gpu_burn -tc 1800"
+    text    = "Fill its memory with a verifying test for half an hour (gpu_burn of wilicc/gpu-burn, on all cards), and look at the counters again."
+    text_zh = "用带校验的显存测试（wilicc/gpu-burn 的 gpu_burn，覆盖所有卡）跑半小时，再看一次计数。"
+    command = "gpu_burn -m 95% 1800"
   }
   step {
     text    = "Errors again: take the card out of service and send it in, with the log and the output of the first step."
@@ -146,7 +151,7 @@ remedy "gpu.health/program" {
   step {
     text    = "If only this card fails, set its clocks back to the default: an overclock that games survive breaks training."
     text_zh = "如果只有这张卡出错，先恢复默认频率：打游戏稳定的超频，跑训练未必稳定。"
-    command = "sudo nvidia-smi -i {bdf} -rgc -rmc"
+    command = "sudo nvidia-smi -i {bdf} -rgc; sudo nvidia-smi -i {bdf} -rmc"
   }
 }
 
@@ -178,7 +183,7 @@ remedy "gpu.health/xid" {
 remedy "gpu.throttle/thermal" {
   title    = "Cool {bdf}"
   title_zh = "改善 {bdf} 的散热"
-  params   = { bdf = "the card" }
+  params   = { bdf = "the card", watts = "so many" }
   reboot   = "no"
   verify   = "preflight check -i rigs.hcl --only gpu.throttle {rig}"
   clears   = ["gpu.throttle"]
@@ -196,7 +201,7 @@ remedy "gpu.throttle/thermal" {
   step {
     text    = "Until then, a lower limit costs little: 80 % of the power gives about 95 % of the speed."
     text_zh = "在此之前可以降功耗上限，代价很小：功耗降到 80 %，性能约剩 95 %。"
-    command = "sudo nvidia-smi -i {bdf} -pl 350"
+    command = "nvidia-smi -i {bdf} --query-gpu=power.min_limit,power.limit,power.default_limit --format=csv; sudo nvidia-smi -i {bdf} -pl {watts}"
   }
   step {
     text    = "A single card that is hotter than its siblings at the same load: new thermal paste and pads, after its guarantee ended."
@@ -208,7 +213,7 @@ remedy "gpu.throttle/thermal" {
 remedy "gpu.throttle/power-brake" {
   title    = "Find what pulls the power brake on {bdf}"
   title_zh = "查明 {bdf} 为何触发功率制动"
-  params   = { bdf = "the card" }
+  params   = { bdf = "the card", watts = "so many" }
   reboot   = "power off"
   verify   = "preflight check -i rigs.hcl --only gpu.throttle,power.psu {rig}"
   clears   = ["gpu.throttle"]
@@ -224,9 +229,9 @@ remedy "gpu.throttle/power-brake" {
     hand    = true
   }
   step {
-    text    = "Lower the limits until it goes away: that is what the supplies can carry."
-    text_zh = "逐步降低功耗上限直到现象消失：那就是电源能承受的功率。"
-    command = "sudo nvidia-smi -pl 300"
+    text    = "Lower the limit of each card in steps until it goes away: that is what the supplies can carry."
+    text_zh = "逐步降低每张卡的功耗上限直到现象消失：那就是电源能承受的功率。"
+    command = "nvidia-smi --query-gpu=index,power.min_limit,power.limit,power.default_limit --format=csv; sudo nvidia-smi -i {bdf} -pl {watts}"
   }
 }
 
@@ -244,9 +249,9 @@ remedy "gpu.power-limit/lowered" {
     command = "sudo nvidia-smi -i {bdf} -pl {default}"
   }
   step {
-    text    = "Meant: let a unit set it at each boot, since a reboot brings the default back."
-    text_zh = "是有意设置的：用 systemd 单元在每次开机时设置，否则重启后会恢复默认。"
-    command = "printf '[Unit]\\nDescription=Power limit of the cards\\nAfter=nvidia-persistenced.service\\n[Service]\\nType=oneshot\\nExecStart=/usr/bin/nvidia-smi -pl {limit}\\n[Install]\\nWantedBy=multi-user.target\\n' | sudo tee /etc/systemd/system/gpu-power-limit.service && sudo systemctl enable --now gpu-power-limit"
+    text    = "Meant: let a unit set it at each boot, since a reboot brings the default back. One ExecStart line for each card."
+    text_zh = "是有意设置的：用 systemd 单元在每次开机时设置，否则重启后会恢复默认。每张卡一行 ExecStart。"
+    command = "printf '[Unit]\\nDescription=Power limit of the cards\\nAfter=nvidia-persistenced.service\\n[Service]\\nType=oneshot\\nExecStart=/usr/bin/nvidia-smi -i {bdf} -pl {limit}\\n[Install]\\nWantedBy=multi-user.target\\n' | sudo tee /etc/systemd/system/gpu-power-limit.service && sudo systemctl daemon-reload && sudo systemctl enable --now gpu-power-limit"
   }
 }
 

@@ -3,20 +3,25 @@
 remedy "cluster.consistency/driver" {
   title    = "Bring {what} from {here} to {there}"
   title_zh = "把 {what} 从 {here} 统一为 {there}"
-  params   = { what = "it", here = "one value", there = "that of the others" }
+  params   = { what = "it", here = "one value", there = "that of the others", package = "name=version" }
   reboot   = "yes"
   verify   = "preflight check -i rigs.hcl --only cluster.consistency {rig}"
   clears   = ["cluster.consistency"]
 
   step {
-    text    = "See what is installed, and hold it there so that an update of one rig does not part them again."
-    text_zh = "查看已安装的版本并锁定，避免单机升级再次造成不一致。"
-    command = "dpkg -l | grep -E 'nvidia-(driver|dkms|kernel|headless)'; sudo apt-mark hold 'nvidia-driver-*' 'nvidia-dkms-*'"
+    text    = "See which packages are installed, here and on a rig that has the value wanted."
+    text_zh = "在本机和版本正确的机器上分别查看安装了哪些软件包。"
+    command = "dpkg -l 2>/dev/null | grep -E '^ii +(lib)?nvidia' || rpm -qa 'nvidia*' 'kmod-nvidia*'"
   }
   step {
-    text    = "Install the version of the others, and reboot."
-    text_zh = "安装与其他机器相同的版本并重启。"
-    command = "apt-cache madison nvidia-driver-570-server; sudo systemctl reboot"
+    text    = "Install the same package in the same version (NAME=VERSION as apt-cache madison NAME lists it; dnf install NAME-VERSION), and reboot."
+    text_zh = "安装同名同版本的软件包（apt-cache madison 列出的 NAME=VERSION；dnf 为 NAME-VERSION），然后重启。"
+    command = "sudo apt-get install {package} && sudo systemctl reboot"
+  }
+  step {
+    text    = "Hold it there, so that an update of one rig does not part them again."
+    text_zh = "锁定版本，避免单机升级再次造成不一致。"
+    command = "dpkg-query -W -f '$${db:Status-Abbrev} $${Package}\\n' '*nvidia*' | awk '/^ii/ {print $2}' | xargs sudo apt-mark hold"
   }
   step {
     text    = "Where no value is the majority's, choose one (the newest that all cards and jobs run on) and bring every rig of the group to it."
@@ -48,7 +53,7 @@ remedy "cluster.consistency/nccl" {
 remedy "cluster.consistency/kernel" {
   title    = "Bring {what} from {here} to {there}"
   title_zh = "把 {what} 从 {here} 统一为 {there}"
-  params   = { what = "it", here = "one value", there = "that of the others" }
+  params   = { what = "it", here = "one value", there = "that of the others", kernel = "its release" }
   reboot   = "yes"
   verify   = "preflight check -i rigs.hcl --only cluster.consistency {rig}"
   clears   = ["cluster.consistency"]
@@ -59,9 +64,9 @@ remedy "cluster.consistency/kernel" {
     command = "uname -r; dpkg -l 'linux-image-*' | grep ^ii; grep ^GRUB_DEFAULT /etc/default/grub"
   }
   step {
-    text    = "Install the kernel of the others with its headers, and reboot; the driver's module is built for it then."
-    text_zh = "安装与其他机器相同的内核及头文件并重启，驱动模块会随之重新编译。"
-    command = "sudo apt-get install -y linux-image-generic linux-headers-generic && sudo systemctl reboot"
+    text    = "Install the kernel of the others ({there}) with its headers, for which DKMS builds the driver's module; choose it in the boot menu where a newer one is installed, and reboot."
+    text_zh = "安装与其他机器相同的内核（{there}）及头文件，DKMS 会为它编译驱动模块；若本机装有更新的内核，在引导菜单中选定它，再重启。"
+    command = "sudo apt-get install linux-image-{kernel} linux-headers-{kernel} linux-modules-extra-{kernel} && dkms status"
   }
 }
 
@@ -99,8 +104,8 @@ remedy "cluster.consistency/bios" {
     hand    = true
   }
   step {
-    text    = "Make the settings alike that cards depend on: Above 4G Decoding."
-    text_zh = "把显卡依赖的设置统一：Above 4G Decoding。"
+    text    = "Make the settings alike that cards depend on, and boot mode and NUMA nodes per socket with them: Above 4G Decoding."
+    text_zh = "把显卡依赖的设置统一（启动模式和每颗 CPU 的 NUMA 节点数也要一致）：Above 4G Decoding。"
     bios    = "above_4g_decoding"
   }
   step {
@@ -158,7 +163,7 @@ remedy "cluster.consistency/persistence" {
 remedy "cluster.consistency/power" {
   title    = "Bring {what} from {here} to {there}"
   title_zh = "把 {what} 从 {here} 统一为 {there}"
-  params   = { what = "it", here = "one value", there = "that of the others" }
+  params   = { what = "it", here = "one value", there = "that of the others", watts = "so many" }
   reboot   = "no"
   verify   = "preflight check -i rigs.hcl --only cluster.consistency {rig}"
   clears   = ["cluster.consistency"]
@@ -171,6 +176,6 @@ remedy "cluster.consistency/power" {
   step {
     text    = "Set one limit on all rigs: all wait for the slowest card. Put it into a unit that runs at boot, since it is lost otherwise."
     text_zh = "在所有机器上设置同一上限：整个作业要等最慢的卡。写进开机运行的 unit，否则重启即失效。"
-    command = "sudo nvidia-smi -pl 400"
+    command = "sudo nvidia-smi -pl {watts}"
   }
 }

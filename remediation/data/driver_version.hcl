@@ -32,14 +32,19 @@ remedy "driver.version/open-module" {
   clears   = ["driver.version", "driver.loaded", "gpu.count"]
 
   step {
-    text    = "Ubuntu and Debian: the package with -open in its name, of the same branch."
-    text_zh = "Ubuntu、Debian：安装同一分支中带 -open 的包。"
-    command = "sudo apt-get install -y nvidia-driver-580-server-open || sudo apt-get install -y nvidia-open"
+    text    = "Ubuntu: the package with -open in its name, of branch 570 or later."
+    text_zh = "Ubuntu：安装 570 或更新分支中带 -open 的包。"
+    command = "sudo apt-get install nvidia-driver-580-server-open"
+  }
+  step {
+    text    = "Debian and Ubuntu with NVIDIA's repository."
+    text_zh = "使用 NVIDIA 软件源的 Debian、Ubuntu。"
+    command = "sudo apt-get install nvidia-open"
   }
   step {
     text    = "Fedora, RHEL and kin."
     text_zh = "Fedora、RHEL 及其衍生版。"
-    command = "sudo dnf install -y nvidia-open"
+    command = "sudo dnf install nvidia-open"
   }
   step {
     text    = "Reboot, and see that it is the open one."
@@ -67,9 +72,9 @@ remedy "driver.version/old" {
     command = "sudo ubuntu-drivers install --gpgpu"
   }
   step {
-    text    = "Debian, Fedora, RHEL and kin, from NVIDIA's repository."
-    text_zh = "Debian、Fedora、RHEL 及其衍生版：使用 NVIDIA 官方软件源。"
-    command = "sudo apt-get install -y nvidia-open || sudo dnf install -y nvidia-open"
+    text    = "Debian, from NVIDIA's repository (Fedora, RHEL and kin: dnf). nvidia-open is for Turing and later; Maxwell, Pascal and Volta want cuda-drivers-580, the last branch for them; Kepler stays at 470, with a torch of CUDA 11."
+    text_zh = "Debian：使用 NVIDIA 官方软件源（Fedora、RHEL 及其衍生版用 dnf）。nvidia-open 适用于 Turing 及更新；Maxwell、Pascal、Volta 用 cuda-drivers-580，这是支持它们的最后一个分支；Kepler 停留在 470，使用 CUDA 11 的 torch。"
+    command = "sudo apt-get install nvidia-open"
   }
   step {
     text    = "Reboot."
@@ -87,9 +92,9 @@ remedy "driver.version/too-new" {
   clears   = ["driver.version", "gpu.count"]
 
   step {
-    text    = "Install that branch (Ubuntu); its proprietary module, since the open one starts with Turing."
-    text_zh = "安装该分支（Ubuntu），用闭源模块：开源模块从 Turing 起才支持。"
-    command = "sudo apt-get install -y nvidia-driver-{want}-server"
+    text    = "Install that branch (Ubuntu; with NVIDIA's repository the package is cuda-drivers-{want}); its proprietary module, since the open one starts with Turing."
+    text_zh = "安装该分支（Ubuntu；使用 NVIDIA 软件源时包名为 cuda-drivers-{want}），用闭源模块：开源模块从 Turing 起才支持。"
+    command = "sudo apt-get install nvidia-driver-{want}-server"
   }
   step {
     text    = "Keep it from being updated past it."
@@ -111,9 +116,9 @@ remedy "driver.persistence/off" {
     command = "sudo systemctl enable --now nvidia-persistenced"
   }
   step {
-    text    = "Some packages start it with --no-persistence-mode: take that away."
-    text_zh = "有些发行版的服务带 --no-persistence-mode 参数：把它去掉。"
-    command = "sudo mkdir -p /etc/systemd/system/nvidia-persistenced.service.d && printf '[Service]\\nExecStart=\\nExecStart=/usr/bin/nvidia-persistenced --user nvidia-persistenced --verbose\\n' | sudo tee /etc/systemd/system/nvidia-persistenced.service.d/override.conf && sudo systemctl daemon-reload && sudo systemctl restart nvidia-persistenced"
+    text    = "Some packages (Ubuntu's) start it with --no-persistence-mode: take that away, and leave the rest of its line."
+    text_zh = "有些发行版（如 Ubuntu）的服务带 --no-persistence-mode 参数：只去掉它，保留该行其余内容。"
+    command = "sudo mkdir -p /etc/systemd/system/nvidia-persistenced.service.d && { printf '[Service]\\nExecStart=\\n'; systemctl cat nvidia-persistenced | grep '^ExecStart=/' | tail -n 1 | sed 's/ --no-persistence-mode//'; } | sudo tee /etc/systemd/system/nvidia-persistenced.service.d/override.conf && sudo systemctl daemon-reload && sudo systemctl restart nvidia-persistenced"
   }
   step {
     text    = "Until the next boot, without the daemon."

@@ -49,9 +49,9 @@ remedy "pcie.errors/uncorrected" {
     hand    = true
   }
   step {
-    text    = "Switch off power saving of the link, which some boards do not come back from."
-    text_zh = "关闭链路省电（ASPM），有些主板会因此恢复失败。"
-    command = "sudo sed -i 's/^GRUB_CMDLINE_LINUX=\"/&pcie_aspm=off /' /etc/default/grub && sudo update-grub"
+    text    = "Switch off power saving of the link (ASPM), which some boards do not come back from: at once, until the next boot. For good: pcie_aspm.policy=performance on the kernel's command line; pcie_aspm=off would leave what the firmware set."
+    text_zh = "关闭链路省电（ASPM），有些主板会因此恢复失败：立即生效，重启后失效。要永久生效，加内核参数 pcie_aspm.policy=performance；pcie_aspm=off 只会保留固件的设置。"
+    command = "echo performance | sudo tee /sys/module/pcie_aspm/parameters/policy"
   }
   step {
     text    = "Change places with another card: what moves with the card is the card, what stays is slot, riser or board."
@@ -79,9 +79,9 @@ remedy "pcie.acs/redirect" {
     bios    = "acs"
   }
   step {
-    text    = "Without such an option: let the kernel do it at each boot (4.19 and later; several addresses are parted by semicolons)."
-    text_zh = "BIOS 没有该选项时：让内核在每次开机时关闭（4.19 及以上；多个地址用分号分隔）。"
-    command = "sudo sed -i 's/^GRUB_CMDLINE_LINUX=\"/&pci=disable_acs_redir={bdf} /' /etc/default/grub && sudo update-grub"
+    text    = "Without such an option: let the kernel do it at each boot (4.19 and later). All addresses stand in one option, parted by \\; in /etc/default/grub. Debian, Ubuntu; elsewhere grubby --update-kernel=ALL --args=pci=disable_acs_redir=…"
+    text_zh = "BIOS 没有该选项时：让内核在每次开机时关闭（4.19 及以上）。多个地址写在同一个选项里，在 /etc/default/grub 中用 \\; 分隔。适用于 Debian、Ubuntu；其他系统用 grubby --update-kernel=ALL --args=pci=disable_acs_redir=…"
+    command = "sudo sed -i.bak 's/^GRUB_CMDLINE_LINUX=\"/&pci=disable_acs_redir={bdf} /' /etc/default/grub && sudo update-grub"
   }
   step {
     text    = "Reboot, and see that the bits are gone."
@@ -98,9 +98,9 @@ remedy "firmware.iommu/translated" {
   clears   = ["firmware.iommu", "topology.p2p", "nccl.all-reduce"]
 
   step {
-    text    = "Pass DMA through: the kernel's command line, which keeps the IOMMU for interrupts. Hosts that pass cards to virtual machines stay as they are."
-    text_zh = "改为直通模式：加内核参数，IOMMU 仍负责中断重映射。需要把显卡直通给虚拟机的主机保持原样。"
-    command = "sudo sed -i 's/^GRUB_CMDLINE_LINUX=\"/&iommu=pt /' /etc/default/grub && sudo update-grub"
+    text    = "Pass DMA through: the kernel's command line, which keeps the IOMMU for interrupts (Debian, Ubuntu; elsewhere: grubby --update-kernel=ALL --args=iommu=pt; on ARM it is iommu.passthrough=1). Hosts that pass cards to virtual machines stay as they are."
+    text_zh = "改为直通模式：加内核参数，IOMMU 仍负责中断重映射（Debian、Ubuntu；其他系统：grubby --update-kernel=ALL --args=iommu=pt；ARM 平台用 iommu.passthrough=1）。需要把显卡直通给虚拟机的主机保持原样。"
+    command = "sudo sed -i.bak 's/^GRUB_CMDLINE_LINUX=\"/&iommu=pt /' /etc/default/grub && sudo update-grub"
   }
   step {
     text    = "Or switch it off in the BIOS, which patched P2P drivers ask for."
@@ -128,9 +128,9 @@ remedy "firmware.iommu/faults" {
     command = "export NCCL_P2P_DISABLE=1"
   }
   step {
-    text    = "Pass DMA through."
-    text_zh = "改为直通模式。"
-    command = "sudo sed -i 's/^GRUB_CMDLINE_LINUX=\"/&iommu=pt /' /etc/default/grub && sudo update-grub && sudo systemctl reboot"
+    text    = "Pass DMA through, and reboot (Debian, Ubuntu; elsewhere: grubby --update-kernel=ALL --args=iommu=pt; on ARM it is iommu.passthrough=1)."
+    text_zh = "改为直通模式并重启（Debian、Ubuntu；其他系统：grubby --update-kernel=ALL --args=iommu=pt；ARM 平台用 iommu.passthrough=1）。"
+    command = "sudo sed -i.bak 's/^GRUB_CMDLINE_LINUX=\"/&iommu=pt /' /etc/default/grub && sudo update-grub && sudo systemctl reboot"
   }
   step {
     text    = "Faults that stay: switch the IOMMU off in the BIOS."

@@ -121,8 +121,8 @@ remedy "runtime.torch/missing" {
   clears   = ["runtime.torch"]
 
   step {
-    text    = "Install the build for a CUDA that the driver runs (cu128 wants driver 525.60.13 or newer; Blackwell cards want cu128 at least)."
-    text_zh = "安装驱动支持的 CUDA 版本对应的构建（cu128 需要驱动 525.60.13 或更新；Blackwell 至少需要 cu128）。"
+    text    = "Install the build for a CUDA that the driver runs (cu128 wants driver 525.60.13 or newer; Blackwell cards want cu128 at least, Pascal and Volta cu126). A Python of the distribution refuses pip: make an environment first (python3 -m venv)."
+    text_zh = "安装驱动支持的 CUDA 版本对应的构建（cu128 需要驱动 525.60.13 或更新；Blackwell 至少需要 cu128，Pascal、Volta 用 cu126）。系统自带的 Python 不允许 pip 安装：先建虚拟环境（python3 -m venv）。"
     command = "{python} -m pip install torch --index-url https://download.pytorch.org/whl/cu128"
   }
   step {
@@ -191,8 +191,8 @@ remedy "runtime.torch/driver-old" {
     command = "sudo ubuntu-drivers install --gpgpu && sudo systemctl reboot"
   }
   step {
-    text    = "Where the driver must stay: a build of torch for CUDA 12 runs from driver 525.60.13 on."
-    text_zh = "驱动不能动时：CUDA 12 的 torch 在驱动 525.60.13 起即可运行。"
+    text    = "Where the driver must stay: a build of torch for CUDA 12 runs from driver 525.60.13 on, one for CUDA 11 (cu118 in place of cu126) from 450.80.02 on."
+    text_zh = "驱动不能动时：CUDA 12 的 torch 在驱动 525.60.13 起即可运行，CUDA 11 的（把 cu126 换成 cu118）从 450.80.02 起。"
     command = "{python} -m pip install torch --index-url https://download.pytorch.org/whl/cu126"
   }
 }
@@ -331,8 +331,8 @@ remedy "container.runtime/no-toolkit" {
     command = "sudo apt-get update && sudo apt-get install -y nvidia-container-toolkit"
   }
   step {
-    text    = "Docker: register the runtime."
-    text_zh = "Docker：注册运行时。"
+    text    = "Docker: register the runtime. The restart ends containers unless live-restore is on."
+    text_zh = "Docker：注册运行时。重启会结束容器，除非启用了 live-restore。"
     command = "sudo nvidia-ctk runtime configure --runtime=docker && sudo systemctl restart docker"
   }
   step {
@@ -399,8 +399,8 @@ remedy "container.runtime/no-cgroups" {
   clears   = ["container.runtime"]
 
   step {
-    text    = "The setting is meant for engines without root; with Docker as root it keeps containers from the cards."
-    text_zh = "该设置只用于 rootless 引擎；以 root 运行的 Docker 会因此打不开显卡。"
+    text    = "The setting is meant for engines without root, and stays as it is where docker info lists rootless. With Docker as root it keeps containers from the cards: set it back. Docker's restart ends containers unless live-restore is on."
+    text_zh = "该设置只用于 rootless 引擎：docker info 显示 rootless 时保持不变。以 root 运行的 Docker 会因此打不开显卡，应改回。重启 Docker 会结束容器，除非启用了 live-restore。"
     command = "sudo nvidia-ctk config --in-place --set nvidia-container-cli.no-cgroups=false && sudo systemctl restart docker"
   }
   step {
@@ -452,9 +452,9 @@ remedy "container.shm/full" {
     command = "ls -lh /dev/shm | head; fuser -v /dev/shm/nccl-* 2>&1 | head"
   }
   step {
-    text    = "With no training running, remove what NCCL and torch left."
-    text_zh = "没有训练在跑时，删掉 NCCL 和 torch 的残留。"
-    command = "rm -f /dev/shm/nccl-* /dev/shm/torch_*"
+    text    = "Only with no training running, in no container that shares it: remove what NCCL and torch left, one by one."
+    text_zh = "仅在没有训练（包括共享该目录的其他容器）运行时：逐个删除 NCCL 和 torch 的残留。"
+    command = "ps -C python,python3 -o pid,user,etime,args; rm -i /dev/shm/nccl-* /dev/shm/torch_*"
   }
 }
 
@@ -519,9 +519,9 @@ remedy "host.ports/ephemeral" {
   clears   = ["host.ports"]
 
   step {
-    text    = "Reserve it at once and for every boot."
-    text_zh = "立即保留，并在每次启动时生效。"
-    command = "echo 'net.ipv4.ip_local_reserved_ports = 29500' | sudo tee /etc/sysctl.d/95-torch-port.conf && sudo sysctl --system"
+    text    = "Reserve it at once and for every boot, beside the ports that are reserved already."
+    text_zh = "在已保留的端口之外再保留它：立即生效，每次启动也生效。"
+    command = "printf 'net.ipv4.ip_local_reserved_ports = %s\\n' \"$(sed 's/$/,29500/; s/^,//' /proc/sys/net/ipv4/ip_local_reserved_ports)\" | sudo tee /etc/sysctl.d/95-torch-port.conf && sudo sysctl -p /etc/sysctl.d/95-torch-port.conf"
   }
   step {
     text    = "See what is in force."
