@@ -15,6 +15,7 @@ import (
 //	software thermal slowdown in force, or 85 °C and more    warn
 //	a counter of hardware slowdowns above 0                  warn: it happened since the driver was loaded
 //	reasons read, none of these                              pass
+//	nvidia-smi -q was read, and prints N/A for all           unknown: the driver does not tell
 //	reasons not read                                         unknown
 //
 // Normal, and no throttling: gpu_idle at P8, sw_power_cap (a card at its limit; its counter is large on every healthy
@@ -38,10 +39,13 @@ var slowdowns = []struct {
 
 func decideThrottle(s Subject) []Finding {
 	var out []Finding
-	read, temps := 0, []int{}
+	read, silent, temps := 0, 0, []int{}
 	for _, c := range s.Cards {
-		if c.Reasons.Known() {
+		switch {
+		case c.Reasons.Known():
 			read++
+		case c.SMIDevice.Known():
+			silent++
 		}
 		if t, ok := c.Temperature.Get(); ok {
 			temps = append(temps, t)
@@ -54,7 +58,11 @@ func decideThrottle(s Subject) []Finding {
 	switch {
 	case len(out) > 0:
 		return out
-	case read == 0 || read < len(s.Cards):
+	case len(s.Cards) == 0:
+		return []Finding{unknown(rigSubject, "no card was asked what holds its clocks back").knownBy("give nvidia-smi -q, or a snapshot of the host")}
+	case silent == len(s.Cards):
+		return []Finding{unknown(rigSubject, "the driver does not tell what holds the clocks of these cards back").knownBy("watch their clocks under load: nvidia-smi dmon -s pc")}
+	case read < len(s.Cards):
 		return []Finding{unknown(rigSubject, "what holds the clocks back was not read for %d of %d cards", len(s.Cards)-read, len(s.Cards)).
 			knownBy("give nvidia-smi -q, or a snapshot of the host")}
 	case len(temps) > 0:

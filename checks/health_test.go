@@ -88,6 +88,18 @@ func TestThrottle(t *testing.T) {
 	})
 }
 
+func TestThrottleOfCardsThatDoNotTell(t *testing.T) {
+	mute := func(c *facts.Card) {
+		c.Reasons, c.ReasonUS, c.Temperature = facts.Fact[[]string]{}, facts.Fact[map[string]int64]{}, facts.Fact[int]{}
+	}
+	runRows(t, "gpu.throttle", []row{
+		{"N/A of every card", 2, everyCard(mute), Unknown, ""},
+		{"N/A of one card", 2, card(1, mute), Unknown, ""},
+		{"nvidia-smi -q not read", 2, inTurn(everyCard(mute), everyCard(func(c *facts.Card) { c.SMIDevice = facts.Fact[string]{} })), Unknown, ""},
+		{"no cards", 2, onlyLog, Unknown, ""},
+	})
+}
+
 func TestPowerLimit(t *testing.T) {
 	lowered := card(0, func(c *facts.Card) { c.PowerLimit = of(350.0) })
 	none := everyCard(func(c *facts.Card) { c.PowerLimit, c.PowerDefault = facts.Fact[float64]{}, facts.Fact[float64]{} })

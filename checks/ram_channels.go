@@ -28,7 +28,11 @@ func decideChannels(s Subject) []Finding {
 	filled := filledDIMMs(s.Host)
 	if len(filled) == 0 {
 		why := firstOf(s.Host.Gaps[facts.KindSMBIOS], "no list of memory modules in the input")
-		return []Finding{unknown(rigSubject, "%s", why).knownBy(howToKnow[facts.KindSMBIOS])}
+		how := howToKnow[facts.KindSMBIOS]
+		if strings.HasSuffix(why, "in the input") { // saved input: root on the host is no help now
+			how = "give dmidecode of root, or a snapshot that root took"
+		}
+		return []Finding{unknown(rigSubject, "%s", why).knownBy(how)}
 	}
 	perSocket, from := channelsOf(s)
 	if perSocket == 0 {
