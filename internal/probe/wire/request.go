@@ -32,15 +32,16 @@ type Request struct {
 	Limit float64 `json:"limit,omitempty"`
 	// Deadlines replaces the limits of single phases, seconds, by phase name; see PhaseLimit.
 	Deadlines map[string]float64 `json:"deadlines,omitempty"`
-	// Cards are CUDA ordinals in PCI bus order; empty means all.
+	// Cards are CUDA ordinals in PCI bus order; empty means all. A process for each card (LayoutRanks, across) needs
+	// them named: which there are is what hello tells.
 	Cards []int `json:"cards,omitempty"`
 	// LibCUDA and LibNCCL are full paths; empty means that they are searched.
 	LibCUDA string `json:"libcuda,omitempty"`
 	LibNCCL string `json:"libnccl,omitempty"`
 	// Pythons are interpreters or environments whose site-packages are searched for libnccl first.
 	Pythons []string `json:"pythons,omitempty"`
-	// Env is set for the processes that load the libraries: names that begin with NCCL_ or CUDA_ only. NCCL_ variables
-	// of the helper's own environment are dropped, so that two runs differ in nothing but this.
+	// Env is set for the processes that load the libraries: names that begin with NCCL_ or CUDA_ only. NCCL_ and
+	// CUDA_ variables of the helper's own environment are dropped, so that two runs differ in nothing but this.
 	Env map[string]string `json:"env,omitempty"`
 
 	Links     *LinksRequest     `json:"links,omitempty"`
@@ -115,6 +116,10 @@ func (r Request) Check() error {
 	}
 	if r.Limit < 0 || r.Limit > 24*3600 {
 		return errors.New("limit is not within a day")
+	}
+	ranks := r.Command == CommandAcross || r.Command == CommandAllReduce && r.AllReduce != nil && r.AllReduce.Layout == LayoutRanks
+	if ranks && len(r.Cards) == 0 {
+		return errors.New("a process for each card needs the cards named")
 	}
 	var sizes []int64
 	if r.Links != nil {

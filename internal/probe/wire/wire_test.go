@@ -21,7 +21,8 @@ func TestCheckRequest(t *testing.T) {
 		"layout":               {Request{Command: CommandAllReduce, AllReduce: &AllReduceRequest{Layout: "mpi"}}, "unknown layout"},
 		"across without ranks": {Request{Command: CommandAcross}, "without its ranks"},
 		"across without id":    {Request{Command: CommandAcross, Across: &AcrossRequest{FirstRank: 1, Ranks: 2}}, "needs the id"},
-		"across":               {Request{Command: CommandAcross, Across: &AcrossRequest{FirstRank: 1, Ranks: 2, ID: strings.Repeat("00", IDBytes)}}, ""},
+		"ranks without cards":  {Request{Command: CommandAllReduce, AllReduce: &AllReduceRequest{Layout: LayoutRanks}}, "cards named"},
+		"across":               {Request{Command: CommandAcross, Cards: []int{0}, Across: &AcrossRequest{FirstRank: 1, Ranks: 2, ID: strings.Repeat("00", IDBytes)}}, ""},
 		"limit":                {Request{Command: CommandHello, Limit: 1e9}, "within a day"},
 	}
 	for name, c := range cases {
