@@ -29,7 +29,7 @@ func decideChannels(s Subject) []Finding {
 	if len(filled) == 0 {
 		why := firstOf(s.Host.Gaps[facts.KindSMBIOS], "no list of memory modules in the input")
 		how := howToKnow[facts.KindSMBIOS]
-		if strings.HasSuffix(why, "in the input") { // saved input: root on the host is no help now
+		if strings.HasSuffix(why, "input") { // saved input: root on the host is no help now
 			how = "give dmidecode of root, or a snapshot that root took"
 		}
 		return []Finding{unknown(rigSubject, "%s", why).knownBy(how)}
