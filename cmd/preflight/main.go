@@ -8,9 +8,11 @@ import (
 	"os"
 	"os/signal"
 	"runtime/debug"
+	"strings"
 	"syscall"
 
 	"preflight/checks"
+	"preflight/internal/report"
 )
 
 // version is set by the linker (make build, make release).
@@ -37,14 +39,23 @@ func run() int {
 		return exitPipe
 	case errors.As(err, &e):
 		if e.err != nil {
-			_, _ = fmt.Fprintln(env.stderr, "preflight: "+e.err.Error())
+			_, _ = fmt.Fprintln(env.stderr, "preflight: "+shown(e.err))
 		}
 		return e.code
 	case err != nil:
-		_, _ = fmt.Fprintln(env.stderr, "preflight: "+err.Error())
+		_, _ = fmt.Fprintln(env.stderr, "preflight: "+shown(err))
 		return checks.ExitUsage
 	}
 	return checks.ExitOK
+}
+
+// shown is an error as a terminal may have it: names of files and words of hosts in it may hold control codes.
+func shown(err error) string {
+	lines := strings.Split(err.Error(), "\n")
+	for i, l := range lines {
+		lines[i] = report.Safe(strings.ReplaceAll(l, "\t", "    "))
+	}
+	return strings.Join(lines, "\n")
 }
 
 // exitPipe is what a shell reports of a command whose reader left: 128 + SIGPIPE.

@@ -34,7 +34,7 @@ func (t *targetFlags) add(fl *pflag.FlagSet, offline bool) {
 	fl.StringVarP(&t.inventory, "inventory", "i", "", "inventory: an HCL file, a directory of *.hcl, or - for standard input")
 	fl.BoolVar(&t.local, "local", false, "read this machine, without SSH")
 	if offline {
-		fl.StringSliceVar(&t.from, "from", nil, "judge saved input instead of hosts: snapshots, bug reports, dumps or directories of them; - for standard input")
+		fl.StringArrayVar(&t.from, "from", nil, "judge saved input instead of hosts: snapshots, bug reports, dumps or directories of them; - for standard input")
 	}
 	fl.StringArrayVar(&t.vars, "var", nil, "set a variable of the inventory, name=value")
 	fl.IntVar(&t.parallel, "parallel", fleet.DefaultParallel, "rigs at once")
@@ -65,7 +65,7 @@ func (t *targetFlags) resolve(env *environment, globs []string, profile string) 
 	if t.parallel < 1 {
 		return nil, usage("--parallel %d: at least 1", t.parallel)
 	}
-	t.from, globs = morePaths(t.from, globs)
+	t.from, globs = morePaths(separatePaths(t.from), globs)
 	if len(globs) > 0 && t.inventory == "" {
 		return nil, usage("%s: %s", strings.Join(globs, " "), needsInventory(t.from))
 	}
@@ -110,6 +110,19 @@ func needsInventory(from []string) string {
 		return "no such file, and names of rigs need the inventory that declares them: -i rigs.hcl"
 	}
 	return "names of rigs need the inventory that declares them: -i rigs.hcl"
+}
+
+// separatePaths parts what commas join. A name that has a comma and is on disk is one name.
+func separatePaths(from []string) []string {
+	var paths []string
+	for _, f := range from {
+		if _, err := os.Stat(f); err == nil {
+			paths = append(paths, f)
+			continue
+		}
+		paths = append(paths, strings.Split(f, ",")...)
+	}
+	return paths
 }
 
 // morePaths takes arguments after --from that name something on disk for further input, as a shell's wildcard gives

@@ -63,13 +63,18 @@ var (
 	efiBoot     = regexp.MustCompile(`\befi: EFI v\d`)
 )
 
+// ownerNeedles are words of which every line that logOwners takes something from holds one, whatever the case.
+var ownerNeedles = []string{"_OSC", "AER", "roup", "IOMMU", "DMAR", "AMD-Vi", "iommu", "efi: "}
+
 // logOwners reads, from a kernel log, what sysfs would say better where it was read: the owner of AER, the IOMMU's
 // state and the boot mode.
 func (b *builder) logOwners(text, src string) {
 	var grants, refusals, groups, efi bool
 	domain := ""
-	for _, line := range strings.Split(text, "\n") {
-		line = line[:min(len(line), lineLimit)]
+	for line := range strings.SplitSeq(text, "\n") {
+		if line = line[:min(len(line), lineLimit)]; !slices.ContainsFunc(ownerNeedles, func(n string) bool { return strings.Contains(line, n) }) {
+			continue
+		}
 		if m := oscControls.FindStringSubmatch(line); m != nil {
 			if slices.Contains(strings.Fields(m[1]), "AER") {
 				grants = true

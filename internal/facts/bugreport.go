@@ -6,6 +6,7 @@ import (
 	"fmt"
 	"io"
 	"regexp"
+	"slices"
 	"strings"
 	"time"
 )
@@ -29,8 +30,7 @@ const (
 var (
 	bugRuler = regexp.MustCompile(`^_{20,}$`)
 	bugFile  = regexp.MustCompile(`^\*\*\* (/\S+)$`)
-	bugPlain = regexp.MustCompile(`^(/(?:proc|etc|var)/\S+)$`) // scripts of before 2010 put no stars
-	bugDate  = regexp.MustCompile(`^Date: (.*)$`)
+	bugPlain = regexp.MustCompile(`^(/(?:proc|etc|var)/\S+)$`)                           // scripts of before 2010 put no stars
 	bugPart  = regexp.MustCompile(`^/\S*/(?:lspci|nvidia-smi|dmidecode|numactl)(?: |$)`) // opens a part of a section
 	bugRun   = regexp.MustCompile(`^(?:sudo )?(?:/\S*/)?(lspci|nvidia-smi|dmidecode|dmesg|journalctl|lscpu|numactl)\b(.*)$`)
 	bugPath  = regexp.MustCompile(`/\./|//+`)
@@ -60,6 +60,9 @@ func (d *Dumps) AddBugReport(name string, r io.Reader) error {
 		if err != nil && !errors.Is(err, bufio.ErrBufferFull) {
 			break
 		}
+	}
+	if !p.ended {
+		p.half()
 	}
 	p.end()
 	p.logs.place(d, name)
@@ -93,26 +96,50 @@ func (p *bugReader) line(line string) {
 		p.started = true
 	case strings.HasPrefix(line, bugReportEnd):
 		p.ended = true
-	case bugRuler.MatchString(line):
+	case strings.HasPrefix(line, "_") && bugRuler.MatchString(line):
 		p.end()
 		return
 	case p.heading == "" && strings.TrimSpace(line) == "":
 		return
-	case p.heading == "" || bugFile.MatchString(line) || bugPart.MatchString(line):
+	case p.heading == "" || strings.HasPrefix(line, "*** /") && bugFile.MatchString(line) || strings.HasPrefix(line, "/") && bugPart.MatchString(line):
 		if p.heading != "" { // a file may follow a file without a ruler, and so do the commands of nvidia-smi
 			p.end()
 		}
 		p.heading, p.last = line, line
 		return
 	}
-	if m := bugDate.FindStringSubmatch(line); m != nil && p.sections <= 1 {
-		p.date(m[1])
+	if date, ok := strings.CutPrefix(line, "Date: "); ok && p.sections <= 1 {
+		p.date(date)
 	}
 	if p.size += len(line) + 1; p.size > bugSectionLimit {
 		p.cut = true
 		return
 	}
 	p.lines = append(p.lines, line)
+}
+
+// half takes from the section in which a report was cut what would pass for a count of the whole: a list of processors,
+// of memory modules, or of the bus, of which only the beginning is there.
+func (p *bugReader) half() {
+	from := func(i int) {
+		if i >= 0 {
+			p.lines = p.lines[:i]
+		}
+	}
+	switch {
+	case strings.Contains(p.heading, "/proc/cpuinfo"), strings.Contains(p.heading, "/proc/iomem"), strings.Contains(p.heading, "numactl"):
+		p.heading = ""
+	case strings.Contains(p.heading, "dmidecode"):
+		from(slices.IndexFunc(p.lines, func(l string) bool { return dmiDetail[strings.TrimSpace(l)] }))
+	case strings.Contains(p.heading, "lspci"):
+		if n := len(p.lines); n > 0 {
+			p.lines = p.lines[:n-1] // half a line
+		}
+		i := slices.IndexFunc(p.lines, lspciHead.MatchString)
+		if next := slices.IndexFunc(p.lines[i+1:], lspciHead.MatchString); next >= 0 {
+			p.lines = p.lines[i+1+next:]
+		}
+	}
 }
 
 // bugDates are the forms of date(1) that are met: the clock of 24 or 12 hours, the zone as letters or as an offset.

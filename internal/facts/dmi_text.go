@@ -78,6 +78,9 @@ func readDMIText(b *builder) {
 			count[r.title]++
 			detail = detail || dmiDetail[r.title]
 		}
+		if dmiCut(d, records) {
+			s.host.Memory.DIMMs = nil
+		}
 		s.sumDIMMs()
 		if s.host.Memory.InstalledMiB.Known() {
 			s.host.Memory.InstalledMiB.Source = d.src("Memory Device")
@@ -94,6 +97,22 @@ func readDMIText(b *builder) {
 			b.filled(KindCPU)
 		}
 	}
+}
+
+// dmiCut says whether the list of memory modules lacks some that the board has: fewer records than the arrays have
+// places, and no end of the table. What is installed is not known then.
+func dmiCut(d dumpFile, records []dmiText) bool {
+	places, listed := 0, 0
+	for _, r := range records {
+		switch {
+		case r.title == "Memory Device":
+			listed++
+		case r.title == "Physical Memory Array" && r.fields["Use"] == "System Memory":
+			n, _ := strconv.Atoi(r.fields["Number Of Devices"])
+			places += n
+		}
+	}
+	return listed < places && !strings.Contains(d.text, "End Of Table")
 }
 
 func (b *builder) joinDMI(h *Host) {

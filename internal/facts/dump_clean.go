@@ -46,19 +46,41 @@ func cleanText(raw []byte) string {
 	return strings.Join(kept, "\n")
 }
 
-// decodeText takes UTF-16 with a byte order mark, or UTF-8 with or without one.
+// bareUTF16 tells UTF-16 that has no byte order mark, as an editor leaves it: of plain text every other byte is zero.
+func bareUTF16(raw []byte) binary.ByteOrder {
+	first := raw[:min(len(raw), 4096)&^1]
+	var zero [2]int
+	for i, c := range first {
+		if c == 0 {
+			zero[i&1]++
+		}
+	}
+	switch half := len(first) / 2; {
+	case half < 8:
+	case zero[1] > half*9/10 && zero[0] == 0:
+		return binary.LittleEndian
+	case zero[0] > half*9/10 && zero[1] == 0:
+		return binary.BigEndian
+	}
+	return nil
+}
+
+// decodeText takes UTF-16, and UTF-8 with or without a byte order mark.
 func decodeText(raw []byte) string {
 	var order binary.ByteOrder
+	from := 0
 	switch {
 	case bytes.HasPrefix(raw, []byte{0xff, 0xfe}):
-		order = binary.LittleEndian
+		order, from = binary.LittleEndian, 2
 	case bytes.HasPrefix(raw, []byte{0xfe, 0xff}):
-		order = binary.BigEndian
+		order, from = binary.BigEndian, 2
 	default:
-		return string(bytes.TrimPrefix(raw, []byte("\xef\xbb\xbf")))
+		if order = bareUTF16(raw); order == nil {
+			return string(bytes.TrimPrefix(raw, []byte("\xef\xbb\xbf")))
+		}
 	}
 	units := make([]uint16, 0, len(raw)/2)
-	for i := 2; i+1 < len(raw); i += 2 {
+	for i := from; i+1 < len(raw); i += 2 {
 		units = append(units, order.Uint16(raw[i:]))
 	}
 	return string(utf16.Decode(units))

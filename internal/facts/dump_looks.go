@@ -27,14 +27,14 @@ var magics = []struct{ magic, what string }{
 	{"SQLite format 3", "a database"},
 }
 
-// LooksBinary names what is no text; "" for text. UTF-16 with a byte order mark is text.
+// LooksBinary names what is no text; "" for text, which UTF-16 is as well.
 func LooksBinary(raw []byte) string {
 	for _, m := range magics {
 		if bytes.HasPrefix(raw, []byte(m.magic)) {
 			return m.what
 		}
 	}
-	if bytes.HasPrefix(raw, []byte{0xff, 0xfe}) || bytes.HasPrefix(raw, []byte{0xfe, 0xff}) {
+	if bytes.HasPrefix(raw, []byte{0xff, 0xfe}) || bytes.HasPrefix(raw, []byte{0xfe, 0xff}) || bareUTF16(raw) != nil {
 		return ""
 	}
 	first := raw[:min(len(raw), 64<<10)]

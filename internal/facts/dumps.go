@@ -5,6 +5,7 @@ import (
 	"fmt"
 	"path"
 	"path/filepath"
+	"slices"
 	"strings"
 	"time"
 )
@@ -17,6 +18,9 @@ const (
 	dumpsLimit = 256 << 20
 	dumpsCount = 999
 )
+
+// unreadLimit bounds what is told of inputs that were not read.
+const unreadLimit = 200
 
 // ErrNotADump is the error of a text or file that is none of the dumps that are read.
 var ErrNotADump = errors.New("not a dump that preflight reads")
@@ -55,7 +59,9 @@ func (d *Dumps) Seen(at time.Time) {
 
 // Skip notes an input that is not read, with the reason.
 func (d *Dumps) Skip(name, why string) {
-	d.unread = append(d.unread, fmt.Sprintf("%s (%s)", name, why))
+	if said := fmt.Sprintf("%s (%s)", name, why); !slices.Contains(d.unread, said) && len(d.unread) < unreadLimit {
+		d.unread = append(d.unread, said)
+	}
 }
 
 // Unread are the inputs that were not read, each with its reason, in the order in which they came.

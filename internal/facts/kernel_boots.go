@@ -9,14 +9,13 @@ import (
 // A file of /var/log, and a journal that was not asked for one boot, hold several boots. What an earlier one said is no
 // fact of the machine as it is: a card that was lost came back, or is missing now as well.
 
-var (
-	bootMark  = regexp.MustCompile(`^-- (?:Reboot|Boot [0-9a-f]{32}) --|(?:\] |kernel: |;)Linux version \d`)
-	bootStamp = regexp.MustCompile(`^(.*?)\[ *(\d+)\.\d{6}\]`)
-	bootLoad  = regexp.MustCompile(` kernel: .*NVRM: loading NVIDIA UNIX`)
-)
+var bootMark = regexp.MustCompile(`^-- (?:Reboot|Boot [0-9a-f]{32}) --|(?:\] |kernel: |;)Linux version \d`)
 
 // bootBack is by how much the kernel's clock has to go back, seconds: lines of several processors may be out of order.
 const bootBack = 5
+
+// driverLoads is the first line of NVIDIA's module.
+const driverLoads = "NVRM: loading NVIDIA UNIX"
 
 // thisBoot is where the last boot of a log begins: behind the journal's own mark, at the kernel's first line, or, in
 // lines that carry a date as well, where the kernel's clock goes back. In dated lines without the kernel's clock, which
@@ -25,17 +24,11 @@ func thisBoot(lines []string) int {
 	at, last, stamped := 0, 0, false
 	for n, line := range lines {
 		line = line[:min(len(line), lineLimit)]
-		if bootMark.MatchString(line) {
+		if marksBoot(line) {
 			at, last = n, 0
 			continue
 		}
-		m := bootStamp.FindStringSubmatch(line)
-		if m == nil {
-			continue
-		}
-		sec, err := strconv.Atoi(m[2])
-		dated := len(strings.Trim(m[1], "<0123456789> ")) > 0
-		if err == nil && dated {
+		if sec, ok := datedStamp(line); ok {
 			if stamped = true; sec < last-bootBack {
 				at = n
 			}
@@ -46,11 +39,35 @@ func thisBoot(lines []string) int {
 		return at
 	}
 	for n := len(lines) - 1; n > at; n-- {
-		if line := lines[n]; bootLoad.MatchString(line[:min(len(line), lineLimit)]) {
+		line := lines[n][:min(len(lines[n]), lineLimit)]
+		if strings.Contains(line, driverLoads) && strings.Contains(line, " kernel: ") {
 			return n
 		}
 	}
 	return at
+}
+
+func marksBoot(line string) bool {
+	return (strings.HasPrefix(line, "-- ") || strings.Contains(line, "Linux version ")) && bootMark.MatchString(line)
+}
+
+// stampAt is how far into a line the kernel's clock may stand, behind the date and the host's name.
+const stampAt = 120
+
+// datedStamp is the kernel's clock, seconds, of a line that has something in front of it: "Nov 19 10:00:00 rig kernel:
+// [   12.345678] …". A level ("<6>") is no date. It is written out because a log has a million lines.
+func datedStamp(line string) (int, bool) {
+	i := strings.IndexByte(line[:min(len(line), stampAt)], '[')
+	if i <= 0 || strings.Trim(line[:i], "<0123456789> ") == "" {
+		return 0, false
+	}
+	inner, _, ok := strings.Cut(line[i+1:], "]")
+	sec, micro, dotted := strings.Cut(strings.TrimLeft(inner, " "), ".")
+	if !ok || !dotted || len(micro) != 6 {
+		return 0, false
+	}
+	n, err := strconv.Atoi(sec)
+	return n, err == nil
 }
 
 // lastBoot blanks the lines of earlier boots, so that those that stay keep their numbers, and returns those lines too.
@@ -75,7 +92,7 @@ func wholeLog(text string) bool {
 			continue
 		}
 		line = line[:min(len(line), lineLimit)]
-		if n++; n >= logLines || bootMark.MatchString(line) || strings.Contains(line, "NVRM: loading NVIDIA UNIX") {
+		if n++; n >= logLines || marksBoot(line) || strings.Contains(line, driverLoads) {
 			return true
 		}
 	}

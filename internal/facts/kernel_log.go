@@ -9,29 +9,30 @@ import (
 
 // logRule turns a kernel line into an event. The first group named "bdf" is the device, "code" a number.
 type logRule struct {
-	kind string
-	re   *regexp.Regexp
+	kind   string
+	needle string // a word of every line that matches; expressions are slow, and a log has many lines
+	re     *regexp.Regexp
 }
 
 // logRules, most telling first; one line gives at most one event. Wordings of both kernel generations (before and
 // after 6.9) and of the NVIDIA driver's kernel interface are listed.
 var logRules = []logRule{
-	{"xid", regexp.MustCompile(`NVRM: Xid \((?:PCI:)?(?P<bdf>[0-9a-fA-F]{4,8}:[0-9a-fA-F]{2}:[0-9a-fA-F]{2})(?:\.\d)?\): (?P<code>\d+)`)},
-	{"off-bus", regexp.MustCompile(`NVRM: (?:GPU (?:at )?(?:PCI:)?(?P<bdf>[0-9a-fA-F]{4,8}:[0-9a-fA-F]{2}:[0-9a-fA-F]{2})(?:\.\d)?.*|.*)fallen off the bus`)},
-	{"bar-invalid", regexp.MustCompile(`NVRM: BAR(?P<code>\d) is 0M @ 0x0 \(PCI:(?P<bdf>[0-9a-f]{4,8}:[0-9a-f]{2}:[0-9a-f]{2})`)},
-	{"bar", regexp.MustCompile(`(?:pci|pcieport|nvidia) (?P<bdf>[0-9a-f]{4,5}:[0-9a-f]{2}:[0-9a-f]{2}\.\d): (?:BAR (?P<code>\d+)|bridge window):? ?(?:no space for |can't claim |failed to assign )?\[mem [^]]*\](?:: (?:can't assign; no space|failed to assign|can't claim; no compatible bridge window))?`)},
-	{"open-needed", regexp.MustCompile(`requires use of the NVIDIA open kernel modules|NVIDIA GPU .* installed in this system (?:is not supported|requires)`)},
-	{"api-mismatch", regexp.MustCompile(`NVRM: API mismatch`)},
-	{"not-called", regexp.MustCompile(`NVRM: The NVIDIA probe routine was not called for \d+ device`)},
-	{"unsigned", regexp.MustCompile(`(?i)(Loading of unsigned module is rejected|Key was rejected by service|module verification failed.*nvidia)`)},
-	{"init-failed", regexp.MustCompile(`NVRM: (?:GPU (?P<bdf>[0-9a-f]{4,8}:[0-9a-f]{2}:[0-9a-f]{2})\.\d: )?.*(?:RmInitAdapter failed|rm_init_adapter failed)`)},
-	{"none-initialized", regexp.MustCompile(`NVRM: None of the NVIDIA (?:graphics adapters|devices) were initialized`)},
+	{"xid", "Xid (", regexp.MustCompile(`NVRM: Xid \((?:PCI:)?(?P<bdf>[0-9a-fA-F]{4,8}:[0-9a-fA-F]{2}:[0-9a-fA-F]{2})(?:\.\d)?\): (?P<code>\d+)`)},
+	{"off-bus", "fallen off", regexp.MustCompile(`NVRM: (?:GPU (?:at )?(?:PCI:)?(?P<bdf>[0-9a-fA-F]{4,8}:[0-9a-fA-F]{2}:[0-9a-fA-F]{2})(?:\.\d)?.*|.*)fallen off the bus`)},
+	{"bar-invalid", "is 0M @", regexp.MustCompile(`NVRM: BAR(?P<code>\d) is 0M @ 0x0 \(PCI:(?P<bdf>[0-9a-f]{4,8}:[0-9a-f]{2}:[0-9a-f]{2})`)},
+	{"bar", "[mem ", regexp.MustCompile(`(?:pci|pcieport|nvidia) (?P<bdf>[0-9a-f]{4,5}:[0-9a-f]{2}:[0-9a-f]{2}\.\d): (?:BAR (?P<code>\d+)|bridge window):? ?(?:no space for |can't claim |failed to assign )?\[mem [^]]*\](?:: (?:can't assign; no space|failed to assign|can't claim; no compatible bridge window))?`)},
+	{"open-needed", "NVIDIA", regexp.MustCompile(`requires use of the NVIDIA open kernel modules|NVIDIA GPU .* installed in this system (?:is not supported|requires)`)},
+	{"api-mismatch", "API mismatch", regexp.MustCompile(`NVRM: API mismatch`)},
+	{"not-called", "was not called", regexp.MustCompile(`NVRM: The NVIDIA probe routine was not called for \d+ device`)},
+	{"unsigned", "", regexp.MustCompile(`(?i)(Loading of unsigned module is rejected|Key was rejected by service|module verification failed.*nvidia)`)},
+	{"init-failed", "failed", regexp.MustCompile(`NVRM: (?:GPU (?P<bdf>[0-9a-f]{4,8}:[0-9a-f]{2}:[0-9a-f]{2})\.\d: )?.*(?:RmInitAdapter failed|rm_init_adapter failed)`)},
+	{"none-initialized", "None of the NVIDIA", regexp.MustCompile(`NVRM: None of the NVIDIA (?:graphics adapters|devices) were initialized`)},
 	// Of AER, only the line of the function that had the error counts; the root port's report of it names another.
-	{"aer-fatal", regexp.MustCompile(bdfOf + `PCIe Bus Error: severity=Uncorrect(?:ed|able) \(Fatal\)`)},
-	{"aer-nonfatal", regexp.MustCompile(bdfOf + `PCIe Bus Error: severity=Uncorrect(?:ed|able) \(Non-Fatal\)`)},
-	{"aer", regexp.MustCompile(bdfOf + `PCIe Bus Error: severity=Correct(?:ed|able)`)},
-	{"iommu-fault", regexp.MustCompile(`(?:\b(?P<bdf>[0-9a-f]{4,5}:[0-9a-f]{2}:[0-9a-f]{2}\.\d): )?AMD-Vi: .*IO_PAGE_FAULT(?: device=(?P<bdf2>(?:[0-9a-f]{4,5}:)?[0-9a-f]{2}:[0-9a-f]{2}\.\d))?`)},
-	{"iommu-fault", regexp.MustCompile(`DMAR: .*[Rr]equest device \[(?:0x)?(?P<bdf>[0-9a-f]{2}:(?:0x)?[0-9a-f]{2}\.\d)\].*fault`)},
+	{"aer-fatal", "PCIe Bus Error", regexp.MustCompile(bdfOf + `PCIe Bus Error: severity=Uncorrect(?:ed|able) \(Fatal\)`)},
+	{"aer-nonfatal", "PCIe Bus Error", regexp.MustCompile(bdfOf + `PCIe Bus Error: severity=Uncorrect(?:ed|able) \(Non-Fatal\)`)},
+	{"aer", "PCIe Bus Error", regexp.MustCompile(bdfOf + `PCIe Bus Error: severity=Correct(?:ed|able)`)},
+	{"iommu-fault", "IO_PAGE_FAULT", regexp.MustCompile(`(?:\b(?P<bdf>[0-9a-f]{4,5}:[0-9a-f]{2}:[0-9a-f]{2}\.\d): )?AMD-Vi: .*IO_PAGE_FAULT(?: device=(?P<bdf2>(?:[0-9a-f]{4,5}:)?[0-9a-f]{2}:[0-9a-f]{2}\.\d))?`)},
+	{"iommu-fault", "DMAR: ", regexp.MustCompile(`DMAR: .*[Rr]equest device \[(?:0x)?(?P<bdf>[0-9a-f]{2}:(?:0x)?[0-9a-f]{2}\.\d)\].*fault`)},
 }
 
 // logNeedles are words of which every line that a rule matches holds one: a boot log has thousands of others, and
@@ -128,6 +129,9 @@ func logEvent(line string) (LogEvent, bool) {
 		return LogEvent{}, false
 	}
 	for _, r := range logRules {
+		if !strings.Contains(line, r.needle) {
+			continue
+		}
 		m := r.re.FindStringSubmatch(line)
 		if m == nil {
 			continue
@@ -177,6 +181,9 @@ var barAssigned = regexp.MustCompile(`(?:pci|pcieport|nvidia) ([0-9a-f:.]+): BAR
 func (b *builder) cancelAssigned(text, src string) {
 	lastOK := map[string]int{}
 	for n, line := range strings.Split(text, "\n") {
+		if !strings.Contains(line, "BAR ") {
+			continue
+		}
 		if m := barAssigned.FindStringSubmatch(line); m != nil {
 			lastOK[m[1]+"#"+m[2]] = n + 1
 		}

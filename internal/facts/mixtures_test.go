@@ -112,3 +112,37 @@ func TestLscpuInFourTongues(t *testing.T) {
 		})
 	}
 }
+
+// Of a list that was cut, the sum is no sum.
+func TestACutListIsNoCount(t *testing.T) {
+	array := "# dmidecode 3.5\nHandle 0x000F, DMI type 16, 23 bytes\nPhysical Memory Array\n\tUse: System Memory\n\tError Correction Type: None\n\tNumber Of Devices: 2\n\n"
+	module := "Handle 0x0011, DMI type 17, 92 bytes\nMemory Device\n\tSize: 32 GB\n\tLocator: DIMM_A1\n\tType: DDR4\n\n"
+	for name, row := range map[string]struct {
+		text string
+		mib  int64
+	}{
+		"whole":                       {array + module + module, 65536},
+		"cut":                         {array + module, 0},
+		"firmware lists no empty one": {array + module + "Handle 0x00FF, DMI type 127, 4 bytes\nEnd Of Table\n", 32768},
+		"modules alone":               {module, 32768},
+	} {
+		if got := fromPaste(t, row.text).Memory.InstalledMiB.Value; got != row.mib {
+			t.Errorf("%s: %d MiB, want %d", name, got, row.mib)
+		}
+	}
+	section := func(heading, body string) string { return ruler + "\n" + heading + "\n\n" + body }
+	start := ruler + "\nStart of NVIDIA bug report log file.\n\n"
+	bus := busOfCards("2684", "01", "41", "81")
+	_, h := readReport(t, strings.NewReader(start+section("/usr/bin/lspci -nn", bus[:len(bus)-20])))
+	if _, partly := h.Gaps[KindPCI]; !partly || len(h.Cards) == 0 {
+		t.Errorf("half a bus counts as the whole: %d cards", len(h.Cards))
+	}
+	_, h = readReport(t, strings.NewReader(start+section("*** /proc/cpuinfo", "processor\t: 0\nmodel name\t: AMD EPYC 7542\nphysical id\t: 0\ncore id\t\t: 0\n")))
+	if h.CPU.Cores.Known() {
+		t.Errorf("half a list of processors counts %d", h.CPU.Cores.Value)
+	}
+	_, h = readReport(t, strings.NewReader(start+section("/usr/sbin/dmidecode", "# dmidecode 3.5\nHandle 0x0002, DMI type 2, 15 bytes\nBase Board Information\n\tProduct Name: X\n\n"+module)))
+	if h.Memory.InstalledMiB.Known() || h.Board.Name.Value != "X" {
+		t.Errorf("half a table: %v, %v", h.Memory.InstalledMiB, h.Board.Name)
+	}
+}
