@@ -73,6 +73,15 @@ func cardCount(s Subject) int {
 	return s.Host.Driver.Attached.Or(0)
 }
 
+// peerCount is how many cards could talk to each other: as [cardCount], and not less than the driver lists where the
+// input shows only some of them.
+func peerCount(s Subject) int {
+	if s.Rig.Cards != nil {
+		return *s.Rig.Cards
+	}
+	return max(len(s.Cards), s.Host.Driver.Attached.Or(0)-len(s.Others))
+}
+
 // modelName is how a card is called in messages.
 func modelName(c facts.Card) string {
 	if c.Name.Known() {

@@ -222,6 +222,9 @@ func healthState(s Subject) Finding {
 	asked := len(silent) < len(s.Cards)
 	read := s.Host.Log.Read
 	switch {
+	case hostKindIn(s.Host, "wsl"): // the driver that would log runs on the other side
+		return unknown(rigSubject, "the driver runs on Windows, which keeps what it logs").because(ev(s.Host.Kind)).
+			knownBy("look for events of nvlddmkm in Windows' event viewer: they carry the Xid")
 	case asked && len(silent) > 0:
 		return unknown(rigSubject, "nvidia-smi tells nothing of %s", bdfs(silent)).because(ev(read)).knownBy("see which driver holds it (driver.loaded), and ask again")
 	case read.Value && asked:

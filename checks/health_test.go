@@ -45,6 +45,7 @@ func TestGPUHealth(t *testing.T) {
 		{"Volta page retirement waits", 2, card(0, func(c *facts.Card) { c.RetiredPending = of(true) }), Warn, "gpu.health/reset"},
 		{"no log: non-root, dmesg restricted", 2, noLog, Unknown, ""},
 		{"nvidia-smi tells of one card of two", 2, card(1, func(c *facts.Card) { c.Name.Source, c.Reasons = "pci.ids", facts.Fact[[]string]{} }), Unknown, ""},
+		{"WSL: the log is Windows'", 2, func(_ *rg, h *ho) { h.Kind = of("wsl") }, Unknown, ""},
 		{"a log alone, without an Xid", 2, onlyLog, Unknown, ""},
 	})
 }

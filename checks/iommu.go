@@ -129,7 +129,7 @@ func iommuMode(s Subject) (string, Evidence) {
 // noPeers says why redirected or translated traffic between cards harms nobody here; "" when it may.
 func noPeers(s Subject) string {
 	switch {
-	case len(s.Cards) < 2 && cardCount(s) < 2:
+	case peerCount(s) == 1:
 		return "one card has no peer"
 	case nvlinkAll(s):
 		return "the cards talk over NVLink, past the IOMMU and the bridges"

@@ -16,7 +16,7 @@ type consequence struct {
 // consequences in order of preference: the first cause that is present explains the effect.
 var consequences = []consequence{
 	{effect: "gpu.count", effectCode: "gpu.count/driver-lost", cause: "gpu.health", causeCode: "gpu.health/off-bus", sameCard: true},
-	{effect: "gpu.health", effectCode: "gpu.health/off-bus", cause: "pcie.errors", sameCard: true},
+	{effect: "gpu.health", effectCode: "gpu.health/off-bus", cause: "pcie.errors", causeCode: "pcie.errors/uncorrected", sameCard: true},
 	{effect: "gpu.health", effectCode: "gpu.health/off-bus", cause: "power.psu", causeCode: "power.psu/short"},
 	{effect: "driver.version", effectCode: "driver.version/mismatch", cause: "driver.loaded", causeCode: "driver.loaded/version-mismatch"},
 	{effect: "driver.version", effectCode: "driver.version/open-module", cause: "driver.loaded", causeCode: "driver.loaded/open-module"},

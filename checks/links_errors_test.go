@@ -33,6 +33,8 @@ func TestIOMMU(t *testing.T) {
 		{"translated, 4090 without P2P, log not read", 2, inTurn(translated, func(_ *rg, h *ho) { h.Log.Read = facts.Fact[bool]{} }), Unknown, ""},
 		{"amd_iommu=pt is no option, and passes nothing", 2, inTurn(peers, only(facts.IOMMU{On: of(true)}), func(_ *rg, h *ho) { h.OS.Cmdline = of("ro amd_iommu=pt") }), Unknown, ""},
 		{"translated, A6000", 2, inTurn(translated, peers), Warn, "firmware.iommu/translated"},
+		{"translated, one of eight A6000 in the input", 1, inTurn(translated, peers, func(r *rg, h *ho) { r.Cards, h.Driver.Attached = nil, of(8) }), Warn, "firmware.iommu/translated"},
+		{"translated, and no card known", 2, inTurn(onlyLog, func(_ *rg, h *ho) { h.IOMMU = facts.IOMMU{On: of(true), Default: of("Translated")} }), Warn, "firmware.iommu/translated"},
 		{"translated, one A6000", 1, inTurn(translated, peers), Pass, ""},
 		{"other devices are translated, the cards are not", 2, inTurn(peers, func(_ *rg, h *ho) { h.IOMMU.Types = map[string]int{"DMA": 3, "identity": 40} }), Pass, ""},
 		{"the kernel's default, A6000", 2, inTurn(peers, only(facts.IOMMU{On: of(true), Default: of("Translated")})), Warn, "firmware.iommu/translated"},
@@ -76,6 +78,8 @@ func TestACS(t *testing.T) {
 			setDevice(h, port, func(d *facts.Device) { d.ACS, d.Extended, d.AER = facts.Fact[int]{}, facts.Fact[bool]{}, facts.AER{} })
 		}), Unknown, ""},
 		{"one card", 1, nil, Skip, ""},
+		{"one card beside a display card", 1, func(r *rg, h *ho) { r.Cards, h.Driver.Attached = nil, of(1) }, Skip, ""},
+		{"one of eight in the input, bridges not", 1, func(r *rg, h *ho) { r.Cards, h.Driver.Attached, h.PCI, h.Cards[0].Chain = nil, of(8), nil, nil }, Unknown, ""},
 		{"NVLink on every pair", 2, func(_ *rg, h *ho) { h.Topo = []facts.TopoPair{{A: "0", B: "1", Level: "NV12", Source: src}} }, Skip, ""},
 		{"no bridges in the input", 2, inTurn(peers, func(_ *rg, h *ho) {
 			h.PCI = nil

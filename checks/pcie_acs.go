@@ -27,7 +27,7 @@ var redirects = []struct {
 }{{0x4, "ReqRedir"}, {0x8, "CmpltRedir"}, {0x10, "UpstreamFwd"}}
 
 func decideACS(s Subject) []Finding {
-	if cardCount(s) == 1 || (len(s.Cards) == 1 && s.Rig.Cards == nil) {
+	if peerCount(s) == 1 {
 		return []Finding{skip(rigSubject, "one card has no peer")}
 	}
 	if len(s.Cards) > 0 && nvlinkAll(s) {

@@ -112,6 +112,7 @@ func TestNUMAPlacement(t *testing.T) {
 		{"two on one socket", 2, nil, Pass, ""},
 		{"four and four", 8, nil, Pass, ""},
 		{"two on two sockets", 2, spread(0, 1), Warn, "topology.numa/split"},
+		{"one of eight in the input", 1, func(r *rg, h *ho) { r.Cards, h.Driver.Attached = nil, of(8) }, Unknown, ""},
 		{"two processors shown as one node", 2, func(r *rg, h *ho) { spread(0, 0)(r, h); h.CPU.Nodes, h.CPU.NUMA = of(1), h.CPU.NUMA[:1] }, Unknown, ""},
 		{"a guest of one node", 2, func(_ *rg, h *ho) { h.CPU.Nodes, h.CPU.NUMA, h.Kind = of(1), nil, of("vm") }, Unknown, ""},
 		{"NPS4 on two processors, by the nodes alone", 4, func(r *rg, h *ho) { spread(0, 1, 4, 6)(r, h); h.CPU.NUMA, h.CPU.Nodes = nil, of(8) }, Pass, ""},

@@ -27,7 +27,7 @@ import (
 var topologyNUMA = Check{ID: "topology.numa", Title: "NUMA placement", Decide: decideNUMA}
 
 func decideNUMA(s Subject) []Finding {
-	if n := cardCount(s); n == 1 || len(s.Cards) == 1 {
+	if peerCount(s) == 1 {
 		return []Finding{skip(rigSubject, "one card has no peer")}
 	}
 	if len(s.Cards) == 0 && len(s.Host.Topo) == 0 {
@@ -38,6 +38,9 @@ func decideNUMA(s Subject) []Finding {
 	}
 	if bare := bareNodes(s); len(bare) > 0 {
 		return bare
+	}
+	if len(s.Cards) == 1 && len(s.Host.Topo) == 0 {
+		return []Finding{unknown(rigSubject, "where the cards stand is not in the input").knownBy("give nvidia-smi topo -m, or a snapshot of the host")}
 	}
 	if f, flat := oneNode(s); flat {
 		return []Finding{f}
