@@ -1,0 +1,251 @@
+//go:build linux
+
+package main
+
+import (
+	"encoding/json"
+	"fmt"
+	"io"
+	"os"
+	"time"
+
+	"preflight/internal/probe/wire"
+)
+
+// supervisor runs one request: it starts workers, passes on what they say, and ends those that hang.
+type supervisor struct {
+	out     io.Writer
+	gone    <-chan struct{}
+	signals <-chan os.Signal
+	start   time.Time
+	end     time.Time // of the whole request
+	request wire.Request
+	outcome string
+	events  chan event
+	workers []*worker
+	rows    map[int64][]wire.AllReduce // rows of the ranks, by size, until all have told theirs
+	peers   peerProgress
+	leaving bool // the output is closed
+}
+
+// event is something that a worker did: it said a line, or it ended.
+type event struct {
+	from  *worker
+	line  *wire.Line
+	ended bool
+}
+
+func newSupervisor(out io.Writer, gone <-chan struct{}, signals <-chan os.Signal) *supervisor {
+	return &supervisor{
+		out: out, gone: gone, signals: signals, start: time.Now(), outcome: wire.OutcomeOK,
+		events: make(chan event, 64), rows: map[int64][]wire.AllReduce{},
+	}
+}
+
+// say writes one line to the controller.
+func (s *supervisor) say(l wire.Line) {
+	l.T = float64(time.Since(s.start).Round(time.Millisecond)) / float64(time.Second)
+	raw, err := json.Marshal(l)
+	if err != nil {
+		raw = []byte(`{"phase":"request","state":"error","error":{"key":"helper","text":"a line could not be written as JSON"}}`)
+	}
+	if _, err := s.out.Write(append(raw, '\n')); err != nil {
+		s.leaving = true
+	}
+}
+
+// worsen keeps the worst outcome.
+func (s *supervisor) worsen(outcome string) {
+	if exits[outcome] > exits[s.outcome] {
+		s.outcome = outcome
+	}
+}
+
+// run carries the request to its end and says false when the controller went away meanwhile. Afterwards no process of
+// it is left, except one that is stuck in the kernel.
+func (s *supervisor) run() bool {
+	defer s.tellLogs()
+	for _, j := range s.firstJobs() {
+		s.launch(j)
+	}
+	for s.running() > 0 {
+		timer := time.NewTimer(time.Until(s.nextDeadline()))
+		select {
+		case e := <-s.events:
+			s.handle(e)
+		case <-timer.C:
+			s.expire()
+		case <-s.gone:
+			s.leaving = true
+		case <-s.signals:
+			s.leaving = true
+		}
+		timer.Stop()
+		if s.leaving {
+			s.stopAll()
+			return false
+		}
+	}
+	return true
+}
+
+func (s *supervisor) running() int {
+	n := 0
+	for _, w := range s.workers {
+		if !w.ended {
+			n++
+		}
+	}
+	return n
+}
+
+// handle takes what a worker said or did.
+func (s *supervisor) handle(e event) {
+	w := e.from
+	if e.ended {
+		w.ended = true
+		s.closed(w)
+		return
+	}
+	l := *e.line
+	if w.job.Ranks > 0 {
+		l.Rank = &w.job.Rank
+	}
+	switch l.State {
+	case wire.StateBegin:
+		l.Limit = wire.PhaseLimit(s.request, l.Phase)
+		w.phase, w.deadline = &l, time.Now().Add(seconds(l.Limit))
+	case wire.StateEnd:
+		w.phase = nil
+	case wire.StateError:
+		w.phase = nil
+		if s.request.Command != wire.CommandHello || l.Phase != wire.PhaseLoadNCCL { // a host without NCCL still says hello
+			s.worsen(wire.OutcomeError)
+			s.hurry()
+		}
+	case wire.StateResult:
+		if l.Error != nil {
+			s.worsen(wire.OutcomeError)
+		}
+	}
+	s.peers.saw(l)
+	if l.AllReduce != nil && w.job.Ranks > 0 {
+		if !s.merge(&l) {
+			return
+		}
+	}
+	s.say(l)
+	if l.ID != "" {
+		for _, j := range s.otherRanks(l.ID) {
+			s.launch(j)
+		}
+	}
+}
+
+// grace is what the other ranks have to tell their own errors once one failed.
+const grace = 2 * time.Second
+
+// hurry shortens the deadlines of the workers that wait for one that failed.
+func (s *supervisor) hurry() {
+	if t := time.Now().Add(grace); t.Before(s.end) {
+		s.end = t
+	}
+}
+
+// closed looks at how a worker ended.
+func (s *supervisor) closed(w *worker) {
+	code, said := w.exit()
+	switch {
+	case code == 0 || code == exits[wire.OutcomeError] && w.phase == nil:
+		return
+	case w.killed:
+		return
+	}
+	l := wire.Line{Phase: wire.PhaseLoadCUDA, State: wire.StateError}
+	if w.phase != nil {
+		l = *w.phase
+		l.State, l.Limit = wire.StateError, 0
+	}
+	w.phase = nil
+	l.Error = &wire.Error{Key: wire.KeyCrash, API: "helper", Code: code, Text: said}
+	s.say(l)
+	s.worsen(wire.OutcomeCrash)
+	s.hurry()
+}
+
+// merge waits for the row of every rank here and makes one of them: the slowest rank's time, all wrong elements.
+func (s *supervisor) merge(l *wire.Line) bool {
+	row := *l.AllReduce
+	rows := append(s.rows[row.Bytes], row)
+	s.rows[row.Bytes] = rows
+	if len(rows) < len(s.workers) {
+		return false
+	}
+	for _, r := range rows {
+		if r.BusBW < row.BusBW {
+			wrong := row.Wrong
+			row = r
+			row.Wrong = wrong
+		}
+	}
+	row.Wrong = 0
+	for _, r := range rows {
+		row.Wrong += r.Wrong
+	}
+	l.AllReduce, l.Rank, l.Error = &row, nil, wrongSums(row)
+	return true
+}
+
+// nextDeadline is the earliest at which something must have happened.
+func (s *supervisor) nextDeadline() time.Time {
+	at := s.end
+	for _, w := range s.workers {
+		if !w.ended && w.phase != nil && w.deadline.Before(at) {
+			at = w.deadline
+		}
+	}
+	return at
+}
+
+// expire ends the request, or goes on behind a hung pair of cards: that is a result like any other.
+func (s *supervisor) expire() {
+	now := time.Now()
+	all := !now.Before(s.end)
+	if !all && now.Before(s.nextDeadline()) {
+		return
+	}
+	hung := false
+	for _, w := range s.workers {
+		if w.ended {
+			continue
+		}
+		l := wire.Line{Phase: wire.PhaseLoadCUDA, State: wire.StateCut}
+		if w.phase != nil {
+			l = *w.phase
+			l.State, l.Limit = wire.StateCut, 0
+		}
+		if w.phase != nil && !now.Before(w.deadline) || all && s.outcome == wire.OutcomeOK {
+			hung = true
+			l.State, l.Error = wire.StateTimeout, s.hang(l.Phase, all)
+		}
+		s.peers.hung(&l)
+		s.say(l)
+	}
+	if hung {
+		s.worsen(wire.OutcomeTimeout)
+	}
+	if again := s.stopAll() && !all; again {
+		if job, ok := s.peers.next(s.request); ok {
+			s.launch(job)
+		}
+	}
+}
+
+func (s *supervisor) hang(phase string, all bool) *wire.Error {
+	e := &wire.Error{Key: wire.KeyHang, API: "helper"}
+	e.Text = fmt.Sprintf("%s did not end within %g s", phase, wire.PhaseLimit(s.request, phase))
+	if all {
+		e.Text = fmt.Sprintf("%s did not end within the limit of the request", phase)
+	}
+	return e
+}
