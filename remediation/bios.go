@@ -3,6 +3,7 @@ package remediation
 import (
 	"bytes"
 	"encoding/csv"
+	"errors"
 	"fmt"
 	"regexp"
 	"slices"
@@ -20,7 +21,7 @@ type biosTable struct {
 
 // biosRow is a line of data/bios_paths.csv: where one family of boards keeps one option.
 type biosRow struct {
-	vendor, board *regexp.Regexp // nil: any
+	vendor, board pattern // "": any
 	family        string
 	option        string // key
 	path          string // "Advanced > PCI Subsystem Settings"; "" when only the name is known
@@ -39,7 +40,8 @@ type optionHCL struct {
 	Value string   `hcl:"value"`
 }
 
-func readBIOS(src []byte, options []optionHCL) (biosTable, error) {
+// readBIOS reads the table; strict compiles every pattern of it as well.
+func readBIOS(src []byte, options []optionHCL, strict bool) (biosTable, error) {
 	t := biosTable{options: map[string]optionHCL{}}
 	for _, o := range options {
 		t.options[o.Key] = o
@@ -61,22 +63,29 @@ func readBIOS(src []byte, options []optionHCL) (biosTable, error) {
 			family: get("bios_family"), option: get("option"), path: get("menu_path"), name: get("option_name"), value: get("recommended_value"),
 			notes: get("notes"), confirmed: get("confidence") == "confirmed", source: get("source"),
 		}
-		if row.vendor, err = pattern(get("vendor_pattern")); err == nil {
-			row.board, err = pattern(get("board_pattern"))
-		}
-		if err != nil {
-			return t, fmt.Errorf("bios_paths.csv line %d: %w", line+2, err)
+		row.vendor, row.board = pattern(get("vendor_pattern")), pattern(get("board_pattern"))
+		if strict {
+			if err := errors.Join(row.vendor.broken(), row.board.broken()); err != nil {
+				return t, fmt.Errorf("bios_paths.csv line %d: %w", line+2, err)
+			}
 		}
 		t.rows = append(t.rows, row)
 	}
 	return t, nil
 }
 
-func pattern(s string) (*regexp.Regexp, error) {
-	if s == "" {
-		return nil, nil
-	}
-	return regexp.Compile(s)
+// pattern is an expression that is compiled when it is asked: a run asks for a few of some hundred, and compiling them all
+// took a third of its time. Loading the whole catalogue compiles each.
+type pattern string
+
+func (p pattern) broken() error {
+	_, err := regexp.Compile(string(p))
+	return err
+}
+
+func (p pattern) matches(s string) bool {
+	re, err := regexp.Compile(string(p))
+	return err == nil && re.MatchString(s)
 }
 
 // menu is the way to an option on a board, as "A ▸ B ▸ Option = Value".
@@ -104,11 +113,11 @@ func (t biosTable) find(key string, b Board) []biosRow {
 	var best []biosRow
 	level := 0
 	for _, r := range t.rows {
-		if r.option != key || r.vendor == nil || !r.vendor.MatchString(b.Vendor) || (r.board != nil && !r.board.MatchString(b.Name)) {
+		if r.option != key || r.vendor == "" || !r.vendor.matches(b.Vendor) || (r.board != "" && !r.board.matches(b.Name)) {
 			continue
 		}
 		l := 1
-		if r.board != nil {
+		if r.board != "" {
 			l = 2
 		}
 		switch {

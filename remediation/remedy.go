@@ -142,7 +142,7 @@ func load(files fs.FS, codes []string) (*Catalog, error) {
 	if err != nil {
 		return nil, err
 	}
-	if c.bios, err = readBIOS(csv, options); err != nil {
+	if c.bios, err = readBIOS(csv, options, codes == nil); err != nil {
 		return nil, err
 	}
 	return c, nil

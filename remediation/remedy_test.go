@@ -288,7 +288,7 @@ func TestMenu(t *testing.T) {
 		if _, ok := c.bios.options[r.option]; !ok && r.option != "sr_iov" && r.option != "power_loss_restore" {
 			t.Errorf("option %q has no entry in options.hcl", r.option)
 		}
-		if r.source == "" || r.name == "" || r.value == "" || r.vendor == nil {
+		if r.source == "" || r.name == "" || r.value == "" || r.vendor == "" {
 			t.Errorf("row %s %s: vendor, name, value and source are required", r.family, r.option)
 		}
 	}
