@@ -170,7 +170,7 @@ func (m *machine) coresWanted() int {
 func hostFaults() []Fault {
 	return []Fault{
 		{Kind: FewCores, Words: "the BIOS has most cores switched off", Checks: []string{"cpu.cores"}, shape: func(m *machine) { m.Cores = m.coresWanted() / 2 / m.Board.Sockets }},
-		{Kind: LowRAM, Words: "most memory modules are missing", Checks: []string{"ram.per-card"}, Traces: []string{"ram.channels"}, shape: func(m *machine) {
+		{Kind: LowRAM, Words: "most memory modules are missing", Checks: []string{"ram.per-card"}, Traces: []string{"ram.channels", "topology.numa"}, shape: func(m *machine) {
 			m.DIMMGiB, m.DIMMsUsed = 16, max(1, m.Spec.Cards/2)
 		}},
 		{Kind: SmallDisk, Words: "there is one disk of 500 GB", Checks: []string{"storage.capacity"}, shape: func(m *machine) { m.DisksGB = []int{500} }},
