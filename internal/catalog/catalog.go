@@ -39,7 +39,6 @@ type Catalog struct {
 	CPUs     []CPU
 	Bridges  map[string]Bridge // by "vvvv:dddd"
 	Watts    map[string]Watts  // components by key
-	cpuModel map[string]CPUModel
 	toolkits map[string]CUDAArch
 	xids     map[int]Xid
 	floors   map[string]Floor  // driver.go, by "kind key"
@@ -67,7 +66,6 @@ func load() (*Catalog, error) {
 	}{
 		{"gpus.csv", gpusCSV, addGPUs},
 		{"cpus.csv", cpusCSV, addCPUs},
-		{"cpu_models.csv", cpuModelsCSV, addCPUModels},
 		{"pcie_switches.csv", switchesCSV, addBridges},
 		{"power.csv", powerCSV, addWatts},
 		{"cuda_archs.csv", cudaArchsCSV, addCUDAArchs},

@@ -1,8 +1,10 @@
 package catalog
 
 import (
+	"bytes"
 	"fmt"
 	"regexp"
+	"slices"
 	"strings"
 )
 
@@ -48,17 +50,6 @@ func addCPUs(c *Catalog, rows []map[string]string) error {
 	return nil
 }
 
-func addCPUModels(c *Catalog, rows []map[string]string) error {
-	c.cpuModel = make(map[string]CPUModel, len(rows))
-	for _, r := range rows {
-		c.cpuModel[modelKey(r["name"])] = CPUModel{
-			Name: r["name"], TDPWatts: number(r["tdp_w"]), PeakWatts: number(r["max_turbo_w"]),
-			Lanes: integer(r["pcie_lanes"]), Channels: integer(r["memory_channels"]), Source: r["source"],
-		}
-	}
-	return nil
-}
-
 // CPU finds the family of a "model name" line; rows are tried in order, the first match wins.
 func (c *Catalog) CPU(model string) (CPU, bool) {
 	for _, cpu := range c.CPUs {
@@ -69,10 +60,44 @@ func (c *Catalog) CPU(model string) (CPU, bool) {
 	return CPU{}, false
 }
 
-// CPUModel finds the exact model of a "model name" line.
+// CPUModel finds the exact model of a "model name" line. The table is long and a run asks for one processor, so that only
+// lines with the word that tells most are read.
 func (c *Catalog) CPUModel(model string) (CPUModel, bool) {
-	m, ok := c.cpuModel[modelKey(model)]
-	return m, ok
+	key := modelKey(model)
+	word := tellingWord(key)
+	if word == "" {
+		return CPUModel{}, false
+	}
+	head, rest, _ := bytes.Cut(cpuModelsCSV, []byte("\n"))
+	few := slices.Clip(head)
+	for line := range bytes.Lines(rest) {
+		if bytes.Contains(bytes.ToLower(line), []byte(word)) {
+			few = append(append(few, '\n'), bytes.TrimRight(line, "\n")...)
+		}
+	}
+	rows, err := table("cpu_models.csv", few)
+	var found CPUModel
+	for _, r := range rows {
+		if modelKey(r["name"]) == key { // of two rows the later one counts
+			found = CPUModel{
+				Name: r["name"], TDPWatts: number(r["tdp_w"]), PeakWatts: number(r["max_turbo_w"]),
+				Lanes: integer(r["pcie_lanes"]), Channels: integer(r["memory_channels"]), Source: r["source"],
+			}
+		}
+	}
+	return found, err == nil && found.Name != ""
+}
+
+// tellingWord is the longest word of a key with a digit in it, else the longest: "i9-10900x", "7542".
+func tellingWord(key string) string {
+	best := ""
+	for _, w := range strings.Fields(key) {
+		numbered, was := strings.ContainsAny(w, "0123456789"), strings.ContainsAny(best, "0123456789")
+		if numbered && !was || numbered == was && len(w) > len(best) {
+			best = w
+		}
+	}
+	return best
 }
 
 var clutter = regexp.MustCompile(`(?i)\((r|tm)\)|®|™|\bcpu\b|@.*$|\bprocessor\b|\b\d+-cores?\b|\bw/ .*$|\bwith radeon.*$|\b\d+(st|nd|rd|th) gen\b|\bx-series\b`)
