@@ -21,7 +21,7 @@ remedy "cluster.consistency/driver" {
   step {
     text    = "Hold it there, so that an update of one rig does not part them again."
     text_zh = "锁定版本，避免单机升级再次造成不一致。"
-    command = "dpkg-query -W -f '$${db:Status-Abbrev} $${Package}\\n' '*nvidia*' | awk '/^ii/ {print $2}' | xargs sudo apt-mark hold"
+    command = "dpkg-query -W -f '$${db:Status-Abbrev} $${Package}\\n' '*nvidia*' | awk '/^ii/ && $2 !~ /container/ {print $2}' | xargs sudo apt-mark hold"
   }
   step {
     text    = "Where no value is the majority's, choose one (the newest that all cards and jobs run on) and bring every rig of the group to it."

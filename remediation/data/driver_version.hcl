@@ -118,7 +118,7 @@ remedy "driver.persistence/off" {
   step {
     text    = "Some packages (Ubuntu's) start it with --no-persistence-mode: take that away, and leave the rest of its line."
     text_zh = "有些发行版（如 Ubuntu）的服务带 --no-persistence-mode 参数：只去掉它，保留该行其余内容。"
-    command = "sudo mkdir -p /etc/systemd/system/nvidia-persistenced.service.d && { printf '[Service]\\nExecStart=\\n'; systemctl cat nvidia-persistenced | grep '^ExecStart=/' | tail -n 1 | sed 's/ --no-persistence-mode//'; } | sudo tee /etc/systemd/system/nvidia-persistenced.service.d/override.conf && sudo systemctl daemon-reload && sudo systemctl restart nvidia-persistenced"
+    command = "systemctl cat nvidia-persistenced | grep -q '^ExecStart=/' && sudo mkdir -p /etc/systemd/system/nvidia-persistenced.service.d && { printf '[Service]\\nExecStart=\\n'; systemctl cat nvidia-persistenced | grep '^ExecStart=/' | tail -n 1 | sed 's/ --no-persistence-mode//'; } | sudo tee /etc/systemd/system/nvidia-persistenced.service.d/override.conf && sudo systemctl daemon-reload && sudo systemctl restart nvidia-persistenced"
   }
   step {
     text    = "Until the next boot, without the daemon."
