@@ -66,7 +66,7 @@ func readShmErrors(b *builder) {
 			if len(b.host.Software.ShmErrors) >= maxShmErrors {
 				return
 			}
-			if !shmLine.MatchString(line) {
+			if line = line[:min(len(line), lineLimit)]; !shmLine.MatchString(line) {
 				continue
 			}
 			if _, rest, ok := strings.Cut(line, "NCCL WARN "); ok {
