@@ -210,6 +210,9 @@ func cardExit(s Subject, found []Finding) (Finding, bool) {
 		because(ev(rc)).noting("%s", logHint(s)).fix("gpu.health/off-bus"), bad && unread && len(found) == 0 && !s.Host.Driver.SMIError.Known()
 }
 
+// lateLog is from when on, seconds after boot, a log has lost its beginning: the driver is loaded in the first minutes.
+const lateLog = 600
+
 // healthState is what remains when nothing is wrong in what was read.
 func healthState(s Subject) Finding {
 	_, noSMI := s.Host.Gaps[facts.KindSMI]
@@ -228,7 +231,11 @@ func healthState(s Subject) Finding {
 	case asked && len(silent) > 0:
 		return unknown(rigSubject, "nvidia-smi tells nothing of %s", bdfs(silent)).because(ev(read)).knownBy("see which driver holds it (driver.loaded), and ask again")
 	case read.Value && asked:
-		return pass(rigSubject, "no Xid in the kernel's log, and no card reports damage").because(ev(read))
+		f := pass(rigSubject, "no Xid in the kernel's log, and no card reports damage").because(ev(read))
+		if since := s.Host.Log.Since.Value; since >= lateLog {
+			f = f.noting("the kernel's log begins %.1f hours after the boot: what was before it has been overwritten", float64(since)/3600)
+		}
+		return f
 	case read.Value:
 		return unknown(rigSubject, "no Xid in the kernel's log; the cards were not asked").because(ev(read)).knownBy(howToKnow[facts.KindSMI])
 	case asked:

@@ -89,6 +89,16 @@ func TestThrottle(t *testing.T) {
 	})
 }
 
+func TestALogThatLostItsBeginningSaysSo(t *testing.T) {
+	late := func(_ *rg, h *ho) { h.Log.Since = of(int64(9000)) }
+	if f := summaryOf(t, "gpu.health", 2, late); f.Verdict != Pass || !strings.Contains(f.Note, "begins 2.5 hours after the boot") {
+		t.Errorf("%s: %s (%s)", f.Verdict, f.Summary, f.Note)
+	}
+	if f := summaryOf(t, "gpu.health", 2, func(*rg, *ho) {}); f.Note != "" {
+		t.Errorf("a whole log: %s", f.Note)
+	}
+}
+
 func TestThrottleOfCardsThatDoNotTell(t *testing.T) {
 	mute := func(c *facts.Card) {
 		c.Reasons, c.ReasonUS, c.Temperature = facts.Fact[[]string]{}, facts.Fact[map[string]int64]{}, facts.Fact[int]{}

@@ -285,9 +285,10 @@ type P2PPair struct {
 
 // KernelLog is what dmesg or the journal said of the last boot that it holds.
 type KernelLog struct {
-	Read    Fact[bool] `json:"read,omitzero"`
-	Events  []LogEvent `json:"events"`
-	Earlier []LogEvent `json:"earlier_boots,omitempty"` // Xids and lost cards of the boots before that, one of a kind and card
+	Read    Fact[bool]  `json:"read,omitzero"`
+	Since   Fact[int64] `json:"since,omitzero" unit:"s"` // the kernel's clock at its first line: what was before has been overwritten
+	Events  []LogEvent  `json:"events"`
+	Earlier []LogEvent  `json:"earlier_boots,omitempty"` // Xids and lost cards of the boots before that, one of a kind and card
 }
 
 // LogEvent is one line that matters.

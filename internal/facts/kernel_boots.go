@@ -70,6 +70,24 @@ func datedStamp(line string) (int, bool) {
 	return n, err == nil
 }
 
+var plainStamp = regexp.MustCompile(`^\s*(?:<\d+>)?\[\s*(\d{1,10})\.\d{6}\]`)
+
+// firstStamp is the kernel's clock at the first line of a log that has one in front: dmesg, journalctl -o short-monotonic.
+func firstStamp(text, src string) Fact[int64] {
+	for line := range strings.SplitSeq(text, "\n") {
+		if strings.TrimSpace(line) == "" {
+			continue
+		}
+		m := plainStamp.FindStringSubmatch(line[:min(len(line), lineLimit)])
+		if m == nil {
+			return Fact[int64]{}
+		}
+		n, _ := strconv.ParseInt(m[1], 10, 64)
+		return Of(n, src)
+	}
+	return Fact[int64]{}
+}
+
 // lastBoot blanks the lines of earlier boots, so that those that stay keep their numbers, and returns those lines too.
 func lastBoot(text string) (last string, earlier []string) {
 	lines := strings.Split(text, "\n")

@@ -73,6 +73,7 @@ func readKernelLog(b *builder) {
 			// The stream ended within it: this is its head, and what broke last is not in it.
 		default:
 			b.host.Log.Read = First(b.host.Log.Read, Of(true, source(path)))
+			b.host.Log.Since = First(b.host.Log.Since, firstStamp(text, source(path)))
 		}
 		b.logEvents(text, source(path))
 		b.logOwners(text, source(path))
