@@ -257,11 +257,12 @@ func (r *reduction) size(size int64) error {
 		if err := r.fill(size); err != nil {
 			return err
 		}
-		once, err := r.batch(size, 1, ncclSum)
-		if err != nil {
+		begin := time.Now()
+		if _, err := r.batch(size, 1, ncclSum); err != nil {
 			return err
 		}
-		if once, err = r.agree(once); err != nil {
+		once, err := r.agree(time.Since(begin).Seconds())
+		if err != nil {
 			return err
 		}
 		plan := planRounds(once, wire.PhaseLimit(s.job.Request, wire.PhaseNCCLMeasure)/3, r.ask)

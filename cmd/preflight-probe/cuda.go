@@ -5,6 +5,7 @@ package main
 import (
 	"fmt"
 	"runtime"
+	"strconv"
 	"strings"
 	"time"
 	"unsafe"
@@ -166,11 +167,12 @@ func (s *session) openCard(ordinal int) (*card, error) {
 			return c, nil
 		}
 	}
-	if ordinal < 0 || ordinal >= len(s.all) {
-		return nil, &wire.Error{Key: wire.KeyInvalidDevice, API: "helper", Text: fmt.Sprintf("there is no card %d: CUDA shows %d", ordinal, len(s.all))}
-	}
-	c := &card{Device: s.all[ordinal]}
+	c := &card{}
 	err := s.phase(on(wire.PhaseContext, ordinal), func(*wire.Line) error {
+		if ordinal < 0 || ordinal >= len(s.all) {
+			return &wire.Error{Key: wire.KeyInvalidDevice, API: "helper", Text: fmt.Sprintf("there is no card %d: CUDA shows %d", ordinal, len(s.all))}
+		}
+		c.Device = s.all[ordinal]
 		var dev int32
 		if err := s.cu.check("cuDeviceGet", s.cu.deviceGet(&dev, int32(ordinal))); err != nil {
 			return err
@@ -296,11 +298,13 @@ func (s *session) took(first, last uintptr) (float64, error) {
 	return float64(ms) / 1e3, err
 }
 
-// deviceBDF writes CUDA's bus id as sysfs does: CUDA prints the domain with four digits or eight, in capitals.
+// deviceBDF writes CUDA's bus id as sysfs does: CUDA prints the domain with four digits or eight, in capitals; sysfs
+// with four, and more only where it is larger.
 func deviceBDF(s string) string {
-	s = strings.ToLower(s)
-	if i := strings.IndexByte(s, ':'); i > 4 {
-		s = s[i-4:]
+	domain, rest, ok := strings.Cut(strings.ToLower(s), ":")
+	n, err := strconv.ParseUint(domain, 16, 32)
+	if !ok || err != nil {
+		return strings.ToLower(s)
 	}
-	return s
+	return fmt.Sprintf("%04x:%s", n, rest)
 }

@@ -102,15 +102,14 @@ func (s *session) device(ordinal int, dev *int32) (wire.Device, error) {
 	return d, nil
 }
 
-// hello tells what there is. A host without libnccl is told so and is no failure: bandwidths can be measured.
-func (s *session) hello() error {
-	h := &wire.Hello{
+// hello tells what there is, and which libnccl would be used also where there is no card. A host without libnccl is
+// told so and is no failure: bandwidths can be measured.
+func (s *session) hello() {
+	s.say(wire.Line{Phase: wire.PhaseDevices, State: wire.StateResult, Hello: &wire.Hello{
 		Protocol: wire.Protocol, Arch: runtime.GOARCH, Driver: moduleVersion(), Env: s.job.Login,
-		Devices: s.all, Found: existing(disk{}, findNCCL(disk{}, s.job.Request)),
-	}
-	s.say(wire.Line{Phase: wire.PhaseDevices, State: wire.StateResult, Hello: h})
-	_, _ = s.loadNCCL()
-	return nil
+		Devices: append([]wire.Device{}, s.all...), Found: existing(disk{}, findNCCL(disk{}, s.job.Request)),
+	}})
+	_, _ = s.loadNCCL() // told as a phase
 }
 
 // moduleWords picks the version out of /proc/driver/nvidia/version.

@@ -48,7 +48,7 @@ const (
 // toolkit. The toolkit's stubs are no place to look: they load and do nothing.
 var cudaFolders = []string{
 	"/usr/lib/x86_64-linux-gnu", "/usr/lib/aarch64-linux-gnu", "/usr/lib64", "/usr/lib", "/usr/lib/wsl/lib",
-	"/usr/local/nvidia/lib64", "/run/opengl-driver/lib",
+	"/usr/local/nvidia/lib64", "/run/opengl-driver/lib", "/usr/lib/x86_64-linux-gnu/nvidia/current",
 }
 
 // findCUDA lists the places of libcuda in the order of trial.

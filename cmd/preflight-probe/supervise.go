@@ -116,9 +116,9 @@ func (s *supervisor) handle(e event) {
 		l.Limit = wire.PhaseLimit(s.request, l.Phase)
 		w.phase, w.deadline = &l, time.Now().Add(seconds(l.Limit))
 	case wire.StateEnd:
-		w.phase = nil
+		w.between(s.request)
 	case wire.StateError:
-		w.phase = nil
+		w.between(s.request)
 		if s.request.Command != wire.CommandHello || l.Phase != wire.PhaseLoadNCCL { // a host without NCCL still says hello
 			s.worsen(wire.OutcomeError)
 			s.hurry()
@@ -147,6 +147,9 @@ const grace = 2 * time.Second
 
 // hurry shortens the deadlines of the workers that wait for one that failed.
 func (s *supervisor) hurry() {
+	if len(s.workers) < 2 {
+		return
+	}
 	if t := time.Now().Add(grace); t.Before(s.end) {
 		s.end = t
 	}
@@ -161,11 +164,7 @@ func (s *supervisor) closed(w *worker) {
 	case w.killed:
 		return
 	}
-	l := wire.Line{Phase: wire.PhaseLoadCUDA, State: wire.StateError}
-	if w.phase != nil {
-		l = *w.phase
-		l.State, l.Limit = wire.StateError, 0
-	}
+	l := w.where(wire.StateError)
 	w.phase = nil
 	l.Error = &wire.Error{Key: wire.KeyCrash, API: "helper", Code: code, Text: said}
 	s.say(l)
@@ -181,17 +180,15 @@ func (s *supervisor) merge(l *wire.Line) bool {
 	if len(rows) < len(s.workers) {
 		return false
 	}
+	delete(s.rows, row.Bytes)
+	wrong := int64(0)
 	for _, r := range rows {
+		wrong += r.Wrong
 		if r.BusBW < row.BusBW {
-			wrong := row.Wrong
 			row = r
-			row.Wrong = wrong
 		}
 	}
-	row.Wrong = 0
-	for _, r := range rows {
-		row.Wrong += r.Wrong
-	}
+	row.Wrong = wrong
 	l.AllReduce, l.Rank, l.Error = &row, nil, wrongSums(row)
 	return true
 }
@@ -200,12 +197,15 @@ func (s *supervisor) merge(l *wire.Line) bool {
 func (s *supervisor) nextDeadline() time.Time {
 	at := s.end
 	for _, w := range s.workers {
-		if !w.ended && w.phase != nil && w.deadline.Before(at) {
+		if !w.ended && w.deadline.Before(at) {
 			at = w.deadline
 		}
 	}
 	return at
 }
+
+// together is how far apart ranks that wait for each other begin a phase: they hang together.
+const together = time.Second
 
 // expire ends the request, or goes on behind a hung pair of cards: that is a result like any other.
 func (s *supervisor) expire() {
@@ -219,14 +219,11 @@ func (s *supervisor) expire() {
 		if w.ended {
 			continue
 		}
-		l := wire.Line{Phase: wire.PhaseLoadCUDA, State: wire.StateCut}
-		if w.phase != nil {
-			l = *w.phase
-			l.State, l.Limit = wire.StateCut, 0
-		}
-		if w.phase != nil && !now.Before(w.deadline) || all && s.outcome == wire.OutcomeOK {
+		l := w.where(wire.StateCut)
+		over := !now.Add(together).Before(w.deadline)
+		if over || all && s.outcome == wire.OutcomeOK {
 			hung = true
-			l.State, l.Error = wire.StateTimeout, s.hang(l.Phase, all)
+			l.State, l.Error = wire.StateTimeout, s.hang(l.Phase, over)
 		}
 		s.peers.hung(&l)
 		s.say(l)
@@ -241,10 +238,10 @@ func (s *supervisor) expire() {
 	}
 }
 
-func (s *supervisor) hang(phase string, all bool) *wire.Error {
+func (s *supervisor) hang(phase string, over bool) *wire.Error {
 	e := &wire.Error{Key: wire.KeyHang, API: "helper"}
 	e.Text = fmt.Sprintf("%s did not end within %g s", phase, wire.PhaseLimit(s.request, phase))
-	if all {
+	if !over {
 		e.Text = fmt.Sprintf("%s did not end within the limit of the request", phase)
 	}
 	return e

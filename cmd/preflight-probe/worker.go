@@ -21,6 +21,7 @@ type session struct {
 	cu    *cuda
 	all   []wire.Device // as CUDA numbers them
 	cards []*card       // opened
+	told  bool          // an error of a phase
 }
 
 // work does one job and returns the exit code. The process ends without giving memory back card by card: the driver
@@ -47,18 +48,24 @@ func work() int {
 		os.Exit(exitCut) // the supervisor is gone
 	}()
 	if err := s.do(); err != nil {
+		if !s.told {
+			s.say(wire.Line{Phase: wire.PhaseExit, State: wire.StateError, Error: asError(err)})
+		}
 		return exits[wire.OutcomeError]
 	}
 	return 0
 }
 
 func (s *session) do() error {
-	if err := s.discover(); err != nil {
+	err := s.discover()
+	if s.job.Request.Command == wire.CommandHello {
+		s.hello()
+		return err
+	}
+	if err != nil {
 		return err
 	}
 	switch s.job.Request.Command {
-	case wire.CommandHello:
-		return s.hello()
 	case wire.CommandLinks:
 		return s.links()
 	case wire.CommandPeers:
@@ -88,6 +95,7 @@ func (s *session) phase(at wire.Line, f func(end *wire.Line) error) error {
 	if err := f(&end); err != nil {
 		at.State, at.Error = wire.StateError, asError(err)
 		s.say(at)
+		s.told = true
 		return err
 	}
 	s.say(end)

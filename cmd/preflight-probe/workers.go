@@ -67,6 +67,7 @@ func (s *supervisor) launch(j job) {
 		s.hurry()
 		return
 	}
+	w.between(s.request)
 	s.workers = append(s.workers, w)
 	go func() {
 		defer lines.Close()
@@ -171,6 +172,25 @@ func environment(r wire.Request, login []string) []string {
 	return out
 }
 
+// between notes that a worker is in no phase; it must begin one or end soon.
+func (w *worker) between(r wire.Request) {
+	w.phase = nil
+	w.deadline = time.Now().Add(seconds(wire.PhaseLimit(r, wire.PhaseExit)))
+}
+
+// where is a line of the phase in which a worker is.
+func (w *worker) where(state string) wire.Line {
+	l := wire.Line{Phase: wire.PhaseExit}
+	if w.phase != nil {
+		l = *w.phase
+	}
+	if w.job.Ranks > 0 {
+		l.Rank = &w.job.Rank
+	}
+	l.State, l.Limit = state, 0
+	return l
+}
+
 // killWait is how long a killed worker may take to leave: the driver frees its memory on the way.
 const killWait = 10 * time.Second
 
@@ -210,11 +230,7 @@ func (s *supervisor) abandon() bool {
 			continue
 		}
 		w.ended = true
-		l := wire.Line{Phase: wire.PhaseRequest, State: wire.StateError}
-		if w.phase != nil {
-			l = *w.phase
-			l.State, l.Limit = wire.StateError, 0
-		}
+		l := w.where(wire.StateError)
 		text := "process %d ignores SIGKILL: its thread is stuck in the kernel (state D)"
 		if !stuckInKernel(w.cmd.Process.Pid) {
 			text = "process %d has not ended after SIGKILL, though no thread of it is in state D now"

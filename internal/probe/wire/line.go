@@ -50,6 +50,7 @@ const (
 	PhaseNCCLFirst   = "nccl-first"   // the first collective; connections are made here since NCCL 2.22
 	PhaseNCCLMeasure = "nccl-measure" // warm-up and timed batches of one size, and the check of its sums
 	PhaseNCCLEnd     = "nccl-end"     // communicators are destroyed
+	PhaseExit        = "exit"         // between phases, and the end of a process: the driver frees its memory
 	PhaseNCCLLog     = "nccl-log"     // what NCCL's own log says, told at the end of any run that loaded NCCL
 	PhaseDone        = "done"         // the request is finished; nothing of it is running
 )
@@ -59,7 +60,7 @@ const (
 var phaseLimits = map[string]float64{
 	PhaseLoadCUDA: 20, PhaseCUDAInit: 45, PhaseDevices: 20, PhaseLoadNCCL: 30, PhaseContext: 45, PhaseMemory: 45,
 	PhaseLinkAlone: 30, PhaseLinkAll: 30, PhaseLinkBusy: 30, PhasePeerStaged: 20, PhasePeerP2P: 20,
-	PhaseID: 20, PhaseNCCLInit: 60, PhaseNCCLFirst: 45, PhaseNCCLMeasure: 60, PhaseNCCLEnd: 20,
+	PhaseID: 20, PhaseNCCLInit: 60, PhaseNCCLFirst: 45, PhaseNCCLMeasure: 60, PhaseNCCLEnd: 20, PhaseExit: 30,
 }
 
 // acrossInit is the limit of PhaseNCCLInit between hosts, seconds.
@@ -101,7 +102,8 @@ type Library struct {
 	Origin  string `json:"origin,omitempty"`  // request, python, loader, folder
 }
 
-// Hello is what the helper sees without allocating anything.
+// Hello is what the helper sees without allocating anything. It is told also where CUDA could not be initialised, without
+// devices; a line of the phase that failed says why.
 type Hello struct {
 	Protocol int               `json:"protocol"`
 	Arch     string            `json:"arch"`

@@ -44,16 +44,18 @@ static int fault(const char *name) {
 static int number(const char *name, int otherwise) { const char *v = getenv(name); return v ? atoi(v) : otherwise; }
 static int cards(void) { int n = number("FAKE_GPU_COUNT", 2); return n > MAX_CARDS ? MAX_CARDS : n; }
 static double real(void) { struct timespec t; clock_gettime(CLOCK_MONOTONIC, &t); return t.tv_sec + t.tv_nsec / 1e9; }
-/* The clock of streams stands still while this host does the cards' work, so that rates are those of the links above
- * and not those of the machine that runs the test. */
-static double worked;
+/* Streams have a clock of their own, in which the host costs nothing: work begins when its stream is free, and not
+ * before the last event that the host saw. So rates are those of the links below, however busy the machine is that
+ * runs the test. An event is done once as much real time has passed, less what the copies themselves took. */
+static double worked, seen;
 static double now(void) { return real() - worked; }
 static double later(double a, double b) { return a > b ? a : b; }
 
 /* For the fake NCCL only. */
 int fake_current_card(void) { return current ? current->dev : -1; }
 void fake_set_card(int dev) { current = &contexts[dev]; }
-void fake_stream_busy(CUstream s, double seconds) { s->ready = later(s->ready, now()) + seconds; }
+static double begins(CUstream s) { return later(s->ready, seen); }
+void fake_stream_busy(CUstream s, double seconds) { s->ready = begins(s) + seconds; }
 double fake_clock(void) { return real(); }
 void fake_worked(double seconds) { worked += seconds; }
 void fake_stream_block(CUstream s) { s->blocked = 1; }
@@ -89,6 +91,7 @@ CUresult cuInit(unsigned flags) {
     if (fault("mismatch")) return 803;
     for (int i = 0; i < MAX_CARDS; i++) contexts[i].dev = i;
     initialised = 1;
+    seen = now();
     return 0;
 }
 CUresult cuDriverGetVersion(int *v) { *v = 12040; return 0; }
@@ -138,11 +141,15 @@ CUresult cuStreamCreate(CUstream *s, unsigned flags) { if (flags > 1) return 1; 
 CUresult cuEventCreate(CUevent *e, unsigned flags) { (void)flags; if (!current) return 201; *e = calloc(1, sizeof **e); (*e)->dev = current->dev; return 0; }
 CUresult cuEventRecord(CUevent e, CUstream s) {
     if (!current || current->dev != s->dev || e->dev != s->dev) return 400;
-    e->at = later(s->ready, now()); e->recorded = 1; e->blocked = s->blocked;
+    s->ready = e->at = begins(s); e->recorded = 1; e->blocked = s->blocked;
     return 0;
 }
 CUresult cuStreamWaitEvent(CUstream s, CUevent e, unsigned flags) { if (flags) return 1; s->ready = later(s->ready, e->at); s->blocked |= e->blocked; return 0; }
-CUresult cuEventQuery(CUevent e) { return e->recorded && (e->blocked || now() < e->at) ? 600 : 0; }
+CUresult cuEventQuery(CUevent e) {
+    if (e->recorded && (e->blocked || now() < e->at)) return 600;
+    seen = later(seen, e->at);
+    return 0;
+}
 CUresult cuEventElapsedTime(float *ms, CUevent a, CUevent b) {
     if (a->dev != b->dev || !a->recorded || !b->recorded) return 400;
     if (cuEventQuery(a) || cuEventQuery(b)) return 600;
@@ -152,7 +159,7 @@ CUresult cuEventElapsedTime(float *ms, CUevent a, CUevent b) {
 
 static double rate(int dev) { return fault("slow-link") && dev == 1 ? 1.5e9 : 20e9; }
 static void occupy(CUstream s, double *link, size_t n, double bytes_per_second) {
-    double begin = later(later(s->ready, now()), *link);
+    double begin = later(begins(s), *link);
     s->ready = *link = begin + n / bytes_per_second;
 }
 static void move(void *dst, const void *src, size_t n) { double t = real(); memcpy(dst, src, n); worked += real() - t; }

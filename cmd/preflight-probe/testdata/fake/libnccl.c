@@ -3,6 +3,7 @@
  *
  * FAKE_NCCL_VERSION  what ncclGetVersion says (22203); the log follows it
  * FAKE_GPU_P2P       1: edges are P2P, unless NCCL_P2P_DISABLE=1
+ * FAKE_NCCL_MARK     begins the name of the segment behind nccl-, so that a test knows its own
  * FAKE_GPU_FAULT     a comma list: init-hang first-hang nccl-p2p-hang wrong-sums slow-ring crash nccl-oom
  */
 #define _GNU_SOURCE
@@ -90,13 +91,16 @@ static segment *map(int fd) {
     return p == MAP_FAILED ? NULL : p;
 }
 ncclResult_t ncclGetUniqueId(ncclUniqueId *id) {
-    char path[] = "/dev/shm/nccl-XXXXXX";
-    int fd = mkstemp(path);
+    const char *mark = getenv("FAKE_NCCL_MARK");
+    char path[100];
+    int fd;
+    snprintf(path, sizeof path, "/dev/shm/nccl-%.40sXXXXXX", mark ? mark : "");
+    fd = mkstemp(path);
     if (fd < 0 || ftruncate(fd, sizeof(segment)) || !map(fd)) return 2;
     close(fd);
     memset(id, 0xee, sizeof *id);
     memcpy(id->internal, "FAKENCCL", 8);
-    memcpy(id->internal + 8, path, sizeof path);
+    memcpy(id->internal + 8, path, strlen(path) + 1);
     id->internal[127] = 0x5a; /* the last byte must arrive as well */
     return 0;
 }
@@ -200,7 +204,7 @@ static void *reduce(void *arg) {
 
 /* The time of a ring at a given bus bandwidth. */
 static double lasts(const struct op *o) {
-    double rate = fault("slow-ring") ? 0.5e9 : p2p() ? 20e9 : 12e9;
+    double rate = fault("slow-ring") ? 0.05e9 : p2p() ? 20e9 : 12e9;
     return o->count * 4.0 * 2 * (o->comm->ranks - 1) / o->comm->ranks / rate;
 }
 
