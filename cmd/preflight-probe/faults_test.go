@@ -56,6 +56,7 @@ func TestFaults(t *testing.T) {
 		"hang with P2P, ranks":    {soon(ranks, wire.PhaseNCCLFirst), "FAKE_GPU_P2P=1 FAKE_GPU_FAULT=nccl-p2p-hang", wire.PhaseNCCLFirst, "timeout", wire.KeyHang, "nccl-first did not end", 4},
 		"wrong sums":              {reduce, "FAKE_GPU_FAULT=wrong-sums", wire.PhaseNCCLMeasure, "result", wire.KeyWrongSums, "1 elements", 3},
 		"wrong sums, ranks":       {ranks, "FAKE_GPU_FAULT=wrong-sums", wire.PhaseNCCLMeasure, "result", wire.KeyWrongSums, "1 elements", 3},
+		"P2P that corrupts":       {reduce, "FAKE_GPU_P2P=1 FAKE_GPU_FAULT=p2p-corrupt", wire.PhaseNCCLMeasure, "result", wire.KeyWrongSums, "1 elements", 3},
 		"crash":                   {reduce, "FAKE_GPU_FAULT=crash", wire.PhaseNCCLFirst, "error", wire.KeyCrash, "segmentation fault", 5},
 		"crash, ranks":            {ranks, "FAKE_GPU_FAULT=crash", wire.PhaseNCCLFirst, "error", wire.KeyCrash, "segmentation fault", 5},
 		"the request's own limit": {wire.Request{Command: wire.CommandHello, Limit: 1}, "FAKE_GPU_FAULT=cuinit-hang", wire.PhaseCUDAInit, "timeout", wire.KeyHang, "limit of the request", 4},

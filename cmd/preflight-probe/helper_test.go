@@ -60,6 +60,7 @@ func build(dir string) string {
 	run("LC_ALL=C", append(slices.Clone(shared), "-Wl,-soname,libcuda.so.1", "-o", dir+"/libcuda.so.1", "testdata/fake/libcuda.c", "-lpthread")...)
 	run("LC_ALL=C", append(slices.Clone(shared), "-DWITHOUT_HOST_ALLOC", "-Wl,-soname,libcuda.so.1", "-o", dir+"/libcuda-old.so", "testdata/fake/libcuda.c", "-lpthread")...)
 	run("LC_ALL=C", append(slices.Clone(shared), "-o", dir+"/libnccl.so.2", "testdata/fake/libnccl.c", "-ldl", "-lpthread")...)
+	run("LC_ALL=C", append(slices.Clone(shared), "-o", dir+"/libnvidia-ml.so.1", "testdata/fake/libnvidia-ml.c")...)
 	return ""
 }
 

@@ -130,6 +130,17 @@ func TestNCCLSegments(t *testing.T) {
 	}
 }
 
+// The helper travels to every host, and sleeps inside the controller.
+func TestSize(t *testing.T) {
+	if built.missing != "" {
+		t.Skip(built.missing)
+	}
+	info, err := os.Stat(built.dir + "/helper")
+	if err != nil || info.Size() >= 4_000_000 {
+		t.Errorf("%v, %d bytes", err, info.Size())
+	}
+}
+
 func TestUsage(t *testing.T) {
 	if built.missing != "" {
 		t.Skip(built.missing)

@@ -36,6 +36,19 @@ func TestHello(t *testing.T) {
 	}
 }
 
+// NVML adds what CUDA cannot tell of a card that is not in use.
+func TestHelloWithNVML(t *testing.T) {
+	lines, exit := ask(t, wire.Request{Command: wire.CommandHello}, "LD_LIBRARY_PATH="+built.dir, "FAKE_GPU_FAULT=mig-mode")
+	told := pick(lines, func(l wire.Line) bool { return l.Hello != nil })
+	if exit != 0 || len(told) != 1 || len(told[0].Hello.Devices) != 2 {
+		t.Fatalf("exit %d, %+v", exit, told)
+	}
+	d := told[0].Hello.Devices
+	if d[0].Free != 0x41<<20 || d[1].Free != 0x61<<20 || d[0].MIG || !d[1].MIG {
+		t.Errorf("%+v", d)
+	}
+}
+
 func TestHelloWithoutNCCL(t *testing.T) {
 	lines, exit := ask(t, wire.Request{Command: wire.CommandHello, LibNCCL: "/nowhere/libnccl.so.2"})
 	missing := pick(lines, func(l wire.Line) bool { return l.Error != nil })

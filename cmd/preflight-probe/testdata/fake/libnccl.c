@@ -4,7 +4,8 @@
  * FAKE_NCCL_VERSION  what ncclGetVersion says (22203); the log follows it
  * FAKE_GPU_P2P       1: edges are P2P, unless NCCL_P2P_DISABLE=1
  * FAKE_NCCL_MARK     begins the name of the segment behind nccl-, so that a test knows its own
- * FAKE_GPU_FAULT     a comma list: init-hang first-hang nccl-p2p-hang wrong-sums slow-ring crash nccl-oom
+ * FAKE_GPU_FAULT     a comma list: init-hang first-hang nccl-p2p-hang wrong-sums slow-ring crash nccl-oom,
+ *                    and with P2P alone p2p-hang p2p-corrupt
  */
 #define _GNU_SOURCE
 #include <dlfcn.h>
@@ -198,7 +199,7 @@ static void *reduce(void *arg) {
         barrier(c->seg, c->ranks);
         done += n;
     }
-    if (fault("wrong-sums") && c->rank == 1 && o->count > 1000) ((float *)o->recv)[o->count - 7] += 1;
+    if ((fault("wrong-sums") || (fault("p2p-corrupt") && p2p())) && c->rank == 1 && o->count > 1000) ((float *)o->recv)[o->count - 7] += 1;
     return NULL;
 }
 
@@ -213,7 +214,7 @@ static ncclResult_t run(void) {
     void (*block)(void *) = (void (*)(void *))cuda("fake_stream_block");
     int processes = queued > 0 && queued < queue[0].comm->ranks;
     for (int i = 0; i < queued; i++) connections(queue[i].comm, processes);
-    if (fault("first-hang") || (fault("nccl-p2p-hang") && p2p())) {
+    if (fault("first-hang") || ((fault("nccl-p2p-hang") || fault("p2p-hang")) && p2p())) {
         for (int i = 0; i < queued; i++) block(queue[i].stream);
         queued = 0;
         return 0;
