@@ -3,10 +3,12 @@
 package main
 
 import (
+	"bytes"
 	"os"
 	"os/exec"
 	"path/filepath"
 	"slices"
+	"strconv"
 	"strings"
 	"syscall"
 	"testing"
@@ -114,6 +116,56 @@ func TestTaskState(t *testing.T) {
 		if got := taskState(stat); got != want {
 			t.Errorf("%q: %q, want %q", stat, got, want)
 		}
+	}
+}
+
+// A worker that SIGKILL does not end is given up: wedged when a thread of it is in state D, hung otherwise. A parent in
+// vfork waits in state D as long as its child sleeps, which is as near as a test comes to a driver that does not return.
+func TestAbandon(t *testing.T) {
+	cc, err := exec.LookPath("cc")
+	if err != nil {
+		t.Skip("no C compiler (cc)")
+	}
+	cases := map[string]struct {
+		code         string
+		key, outcome string
+	}{
+		"in the kernel": {"#include <unistd.h>\nint main(void) { if (vfork() == 0) for (;;) pause(); }", wire.KeyWedged, wire.OutcomeWedged},
+		"elsewhere":     {"#include <unistd.h>\nint main(void) { for (;;) pause(); }", wire.KeyHang, wire.OutcomeTimeout},
+	}
+	for name, c := range cases {
+		t.Run(name, func(t *testing.T) {
+			bin := filepath.Join(t.TempDir(), "stuck")
+			build := exec.Command(cc, "-w", "-x", "c", "-o", bin, "-")
+			build.Stdin = strings.NewReader(c.code)
+			if out, err := build.CombinedOutput(); err != nil {
+				t.Fatalf("%v\n%s", err, out)
+			}
+			cmd := exec.Command(bin)
+			cmd.SysProcAttr = &syscall.SysProcAttr{Setpgid: true}
+			if err := cmd.Start(); err != nil {
+				t.Fatal(err)
+			}
+			defer func() {
+				_ = syscall.Kill(-cmd.Process.Pid, syscall.SIGKILL)
+				_ = cmd.Wait()
+			}()
+			time.Sleep(300 * time.Millisecond)
+			if c.key == wire.KeyWedged && !stuckInKernel(cmd.Process.Pid) {
+				t.Skip("this kernel does not show a parent in vfork as state D")
+			}
+			var out bytes.Buffer
+			s := newSupervisor(&out, nil, nil)
+			s.workers = []*worker{{cmd: cmd, phase: &wire.Line{Phase: wire.PhaseNCCLInit}}}
+			if s.abandon() || s.running() != 0 || s.outcome != c.outcome {
+				t.Errorf("outcome %s, %d still waited for", s.outcome, s.running())
+			}
+			for _, want := range []string{`"phase":"nccl-init"`, `"key":"` + c.key + `"`, strconv.Itoa(cmd.Process.Pid)} {
+				if !strings.Contains(out.String(), want) {
+					t.Errorf("%s lacks %s", out.String(), want)
+				}
+			}
+		})
 	}
 }
 

@@ -230,14 +230,15 @@ func (s *supervisor) abandon() bool {
 			continue
 		}
 		w.ended = true
-		l := w.where(wire.StateError)
-		text := "process %d ignores SIGKILL: its thread is stuck in the kernel (state D)"
-		if !stuckInKernel(w.cmd.Process.Pid) {
-			text = "process %d has not ended after SIGKILL, though no thread of it is in state D now"
+		pid := w.cmd.Process.Pid
+		l, outcome := w.where(wire.StateError), wire.OutcomeTimeout
+		l.Error = &wire.Error{Key: wire.KeyHang, API: "helper", Text: fmt.Sprintf("process %d has not ended %g s after SIGKILL", pid, killWait.Seconds())}
+		if stuckInKernel(pid) {
+			outcome = wire.OutcomeWedged
+			l.Error.Key, l.Error.Text = wire.KeyWedged, fmt.Sprintf("process %d ignores SIGKILL: a thread of it is stuck in the kernel (state D)", pid)
 		}
-		l.Error = &wire.Error{Key: wire.KeyWedged, API: "helper", Text: fmt.Sprintf(text, w.cmd.Process.Pid)}
 		s.say(l)
-		s.worsen(wire.OutcomeWedged)
+		s.worsen(outcome)
 	}
 	return false
 }
