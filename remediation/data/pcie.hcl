@@ -34,7 +34,7 @@ remedy "pcie.width/slot-fault" {
     hand    = true
   }
   step {
-    text    = "If the slot is wired {width} by design, write that down, so that it is judged as a limit and not as a fault: width in a slot block of chassis, in rigs.hcl."
+    text    = "If the slot has only {width} by design, write that down, so that it is judged as a limit and not as a fault: width in a slot block of chassis, in rigs.hcl."
     text_zh = "若该插槽设计上就是 {width}，请写明，使其按限制而不是故障判断：在 rigs.hcl 的 chassis 的 slot 块中写 width。"
     hand    = true
   }
