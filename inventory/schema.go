@@ -119,7 +119,7 @@ func rigBlock() *block {
 		{name: "python", kind: cty.String, ok: filled, doc: "Path of the Python whose NCCL will be trained with."},
 		{name: "nic", kind: cty.String, ok: filled, doc: "Interface for traffic to other rigs."},
 		{name: "slurm_node", kind: cty.String, ok: name, doc: "The rig's name in Slurm, when it is another."},
-		{name: "price_per_hour", kind: cty.Number, ok: atLeast(0), doc: "Your own figure, in any currency; `fit` uses it."},
+		{name: "price_per_hour", kind: cty.Number, ok: atLeast(0), doc: "Your own figure, in any currency; no command uses it yet."},
 		{name: "known_hosts_file", kind: cty.String, ok: filled, doc: "As in `ssh`, for this rig."},
 		{name: "host_keys", kind: cty.String, oneOf: keyModes, doc: "As in `ssh`, for this rig."},
 	}, blocks: []*block{sshBlock(), psuBlock(), mainsBlock(), chassisBlock()}}
@@ -156,7 +156,7 @@ func chassisBlock() *block {
 }
 
 func workloadBlock() *block {
-	return &block{name: "workload", label: "name", many: true, doc: "A training or serving job, checked now and used by `fit`.", attrs: []attr{
+	return &block{name: "workload", label: "name", many: true, doc: "A training or serving job. Its form is checked; no command uses it yet.", attrs: []attr{
 		{name: "parameters", kind: cty.String, required: true, ok: parameters, doc: "Size of the model: `\"7B\"`, `\"350M\"` or a number."},
 		{name: "method", kind: cty.String, required: true, oneOf: methods, doc: "How it is trained or served."},
 		{name: "sequence", kind: cty.Number, ok: whole(1, 100_000_000), doc: "Tokens in one sequence."},
