@@ -10,7 +10,7 @@ remedy "gpu.health/off-bus" {
 
   step {
     text    = "Read what came before it: PCIe errors point at riser and slot, thermal lines at heat, nothing at all at power."
-    text_zh = "查看掉线之前的日志：有 PCIe 错误多半是转接线或插槽，有温度告警是散热，什么都没有则多半是供电。"
+    text_zh = "查看掉线之前的日志：有 PCIe 错误多半是延长线或插槽，有温度告警是散热，什么都没有则多半是供电。"
     command = "sudo dmesg -T | grep -iE 'xid|fallen off|AER|PCIe Bus Error|thermal' | tail -n 40"
   }
   step {
@@ -20,7 +20,7 @@ remedy "gpu.health/off-bus" {
   }
   step {
     text    = "Take the card out, clean slot and contacts, seat it again; with a riser, put the card straight into the slot once to see whether the riser is at fault."
-    text_zh = "拔下显卡，清洁插槽和金手指后重新插好；如果用了转接线，先直插一次主板插槽，判断是否转接线有问题。"
+    text_zh = "拔下显卡，清洁插槽和金手指后重新插好；如果用了延长线，先直插一次主板插槽，判断是否延长线有问题。"
     hand    = true
   }
   step {
@@ -30,7 +30,7 @@ remedy "gpu.health/off-bus" {
   }
   step {
     text    = "Change places with another card. If the fault goes with the card, the card is broken; if it stays, it is slot, riser or cable."
-    text_zh = "与另一张卡互换位置。故障跟着卡走就是卡坏，留在原位就是插槽、转接线或电源线。"
+    text_zh = "与另一张卡互换位置。故障跟着卡走就是卡坏，留在原位就是插槽、延长线或电源线。"
     hand    = true
   }
 }

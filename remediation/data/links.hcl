@@ -20,7 +20,7 @@ remedy "pcie.errors/link" {
   }
   step {
     text    = "Riser: use a shorter one that is made for the generation in use, away from power cables; try the card without it."
-    text_zh = "转接线：换更短、且标称支持当前代数的产品，远离供电线；先不用转接线直插试一次。"
+    text_zh = "延长线：换更短、且标称支持当前代数的产品，远离供电线；先不用延长线直插试一次。"
     hand    = true
   }
   step {
@@ -45,7 +45,7 @@ remedy "pcie.errors/uncorrected" {
   }
   step {
     text    = "Power off for 30 seconds, seat the card and its power plugs again, and take riser and extension cables out of the way for a test."
-    text_zh = "断电 30 秒，重新插好显卡和供电插头，测试时先去掉转接线和延长线。"
+    text_zh = "断电 30 秒，重新插好显卡和供电插头，测试时先去掉 PCIe 延长线和供电加长线。"
     hand    = true
   }
   step {
@@ -55,7 +55,7 @@ remedy "pcie.errors/uncorrected" {
   }
   step {
     text    = "Change places with another card: what moves with the card is the card, what stays is slot, riser or board."
-    text_zh = "与另一张卡互换位置：跟着卡走的是卡的问题，留在原位的是插槽、转接线或主板。"
+    text_zh = "与另一张卡互换位置：跟着卡走的是卡的问题，留在原位的是插槽、延长线或主板。"
     hand    = true
   }
 }
