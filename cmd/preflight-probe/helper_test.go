@@ -57,10 +57,10 @@ func build(dir string) string {
 	}
 	run("CGO_ENABLED=0", "go", "build", "-trimpath", "-ldflags", "-s -w", "-o", dir+"/helper", ".")
 	shared := []string{cc, "-shared", "-fPIC", "-O2", "-Wall", "-Wextra", "-Werror"}
-	run("LC_ALL=C", append(slices.Clone(shared), "-Wl,-soname,libcuda.so.1", "-o", dir+"/libcuda.so.1", "testdata/fake/libcuda.c", "-lpthread")...)
-	run("LC_ALL=C", append(slices.Clone(shared), "-DWITHOUT_HOST_ALLOC", "-Wl,-soname,libcuda.so.1", "-o", dir+"/libcuda-old.so", "testdata/fake/libcuda.c", "-lpthread")...)
-	run("LC_ALL=C", append(slices.Clone(shared), "-o", dir+"/libnccl.so.2", "testdata/fake/libnccl.c", "-ldl", "-lpthread")...)
-	run("LC_ALL=C", append(slices.Clone(shared), "-o", dir+"/libnvidia-ml.so.1", "testdata/fake/libnvidia-ml.c")...)
+	run("LC_ALL=C", append(slices.Clone(shared), "-Wl,-soname,libcuda.so.1", "-o", dir+"/libcuda.so.1", "../../internal/fakegpu/source/libcuda.c", "-lpthread")...)
+	run("LC_ALL=C", append(slices.Clone(shared), "-DWITHOUT_HOST_ALLOC", "-Wl,-soname,libcuda.so.1", "-o", dir+"/libcuda-old.so", "../../internal/fakegpu/source/libcuda.c", "-lpthread")...)
+	run("LC_ALL=C", append(slices.Clone(shared), "-o", dir+"/libnccl.so.2", "../../internal/fakegpu/source/libnccl.c", "-ldl", "-lpthread")...)
+	run("LC_ALL=C", append(slices.Clone(shared), "-o", dir+"/libnvidia-ml.so.1", "../../internal/fakegpu/source/libnvidia-ml.c")...)
 	return ""
 }
 

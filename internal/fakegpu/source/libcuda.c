@@ -3,6 +3,10 @@
  * a copy outside an allocation, to memory of the host that is not pinned, or in another card's context, fails.
  *
  * FAKE_GPU_COUNT  cards (2)         FAKE_GPU_P2P  1: cards can access each other
+ * FAKE_GPU_BDFS   their addresses, a comma list    FAKE_GPU_LINKS  their links, GB/s one way, a comma list (20)
+ * FAKE_GPU_NAME   their name
+ * FAKE_GPU_ROOT   a tree of files, and FAKE_GPU_WAKE a list of lines "FILE<tab>TEXT": what each file below the root
+ *                 says from the first copy on, as the links of a real card wake up
  * FAKE_GPU_FAULT  a comma list: cuinit-hang no-device not-ready mismatch busy exclusive prohibited mig out-of-memory
  *                 slow-link (card 1) p2p-hang p2p-corrupt p2p-corrupt-big
  */
@@ -42,6 +46,17 @@ static int fault(const char *name) {
     return 0;
 }
 static int number(const char *name, int otherwise) { const char *v = getenv(name); return v ? atoi(v) : otherwise; }
+/* The nth entry of a comma list in the environment, or NULL. */
+static const char *entry(const char *name, int n, char *buffer, size_t size) {
+    const char *all = getenv(name);
+    while (all && n-- > 0) { all = strchr(all, ','); if (all) all++; }
+    if (!all || !*all) return NULL;
+    size_t len = strcspn(all, ",");
+    if (len >= size) return NULL;
+    memcpy(buffer, all, len);
+    buffer[len] = 0;
+    return buffer;
+}
 static int cards(void) { int n = number("FAKE_GPU_COUNT", 2); return n > MAX_CARDS ? MAX_CARDS : n; }
 static double real(void) { struct timespec t; clock_gettime(CLOCK_MONOTONIC, &t); return t.tv_sec + t.tv_nsec / 1e9; }
 /* Streams have a clock of their own, in which the host costs nothing: work begins when its stream is free, and not
@@ -97,8 +112,13 @@ CUresult cuInit(unsigned flags) {
 CUresult cuDriverGetVersion(int *v) { *v = 12040; return 0; }
 CUresult cuDeviceGetCount(int *n) { if (!initialised) return 3; *n = cards(); return 0; }
 CUresult cuDeviceGet(CUdevice *d, int ordinal) { if (!initialised) return 3; if (ordinal < 0 || ordinal >= cards()) return 101; *d = ordinal; return 0; }
-CUresult cuDeviceGetName(char *s, int n, CUdevice d) { (void)d; snprintf(s, n, "%s", fault("mig") ? "NVIDIA Fake A100 MIG 1g.5gb" : "NVIDIA Fake RTX 4090"); return 0; }
-CUresult cuDeviceGetPCIBusId(char *s, int n, CUdevice d) { snprintf(s, n, "0000:%02X:00.0", 0x41 + d * 0x20); return 0; }
+CUresult cuDeviceGetName(char *s, int n, CUdevice d) { (void)d; snprintf(s, n, "%s", fault("mig") ? "NVIDIA Fake A100 MIG 1g.5gb" : getenv("FAKE_GPU_NAME") ? getenv("FAKE_GPU_NAME") : "NVIDIA Fake RTX 4090"); return 0; }
+CUresult cuDeviceGetPCIBusId(char *s, int n, CUdevice d) {
+    char given[32];
+    if (entry("FAKE_GPU_BDFS", d, given, sizeof given)) snprintf(s, n, "%s", given);
+    else snprintf(s, n, "0000:%02X:00.0", 0x41 + d * 0x20);
+    return 0;
+}
 CUresult cuDeviceTotalMem_v2(size_t *n, CUdevice d) { (void)d; *n = 24564ul << 20; return 0; }
 CUresult cuDeviceGetAttribute(int *v, int what, CUdevice d) {
     (void)d;
@@ -157,12 +177,37 @@ CUresult cuEventElapsedTime(float *ms, CUevent a, CUevent b) {
     return 0;
 }
 
-static double rate(int dev) { return fault("slow-link") && dev == 1 ? 1.5e9 : 20e9; }
+/* Files that change once cards have work. */
+static void wake(void) {
+    static int awake;
+    const char *root = getenv("FAKE_GPU_ROOT"), *list = getenv("FAKE_GPU_WAKE");
+    char line[1024], path[2048];
+    if (awake++ || !root || !list) return;
+    FILE *f = fopen(list, "r");
+    while (f && fgets(line, sizeof line, f)) {
+        char *tab = strchr(line, '\t');
+        if (!tab) continue;
+        *tab = 0;
+        snprintf(path, sizeof path, "%s/%s", root, line);
+        FILE *to = fopen(path, "w");
+        if (to) { fputs(tab + 1, to); fclose(to); }
+    }
+    if (f) fclose(f);
+}
+static double rate(int dev) {
+    char given[32];
+    if (fault("slow-link") && dev == 1) return 1.5e9;
+    return entry("FAKE_GPU_LINKS", dev, given, sizeof given) ? atof(given) * 1e9 : 20e9;
+}
+static unsigned generation; /* of the contents of all cards: an all-reduce of the same contents has the same sums */
+unsigned fake_generation(void) { return generation; }
 static void occupy(CUstream s, double *link, size_t n, double bytes_per_second) {
+    wake();
     double begin = later(begins(s), *link);
     s->ready = *link = begin + n / bytes_per_second;
 }
-static void move(void *dst, const void *src, size_t n) { double t = real(); memcpy(dst, src, n); worked += real() - t; }
+static void move(void *dst, const void *src, size_t n) {
+    generation++; double t = real(); memcpy(dst, src, n); worked += real() - t; }
 CUresult cuMemcpyHtoDAsync_v2(CUdeviceptr dst, const void *src, size_t n, CUstream s) {
     if (!current || current->dev != s->dev) return 400;
     if (owner((void *)dst, n) != s->dev || owner(src, n) != -1) return 1;
@@ -191,6 +236,7 @@ CUresult cuMemsetD32Async(CUdeviceptr dst, unsigned v, size_t count, CUstream s)
     if (!current || current->dev != s->dev) return 400;
     if (owner((void *)dst, count * 4) != s->dev) return 1;
     double t = real();
+    generation++;
     for (size_t i = 0; i < count; i++) ((unsigned *)dst)[i] = v;
     worked += real() - t;
     return 0;

@@ -4,6 +4,8 @@
  * FAKE_NCCL_VERSION  what ncclGetVersion says (22203); the log follows it
  * FAKE_GPU_P2P       1: edges are P2P, unless NCCL_P2P_DISABLE=1
  * FAKE_NCCL_MARK     begins the name of the segment behind nccl-, so that a test knows its own
+ * FAKE_GPU_RING      bus bandwidth of the ring, GB/s (12; 20 over P2P); cards with P2P lose a third of it without
+ * FAKE_GPU_LAZY      1: sums of contents that did not change are not computed again
  * FAKE_GPU_FAULT     a comma list: init-hang first-hang nccl-p2p-hang wrong-sums slow-ring crash nccl-oom,
  *                    and with P2P alone p2p-hang p2p-corrupt
  */
@@ -205,8 +207,21 @@ static void *reduce(void *arg) {
 
 /* The time of a ring at a given bus bandwidth. */
 static double lasts(const struct op *o) {
-    double rate = fault("slow-ring") ? 0.05e9 : p2p() ? 20e9 : 12e9;
+    double rate = fault("slow-ring") ? 0.05e9 : getenv("FAKE_GPU_RING") ? atof(getenv("FAKE_GPU_RING")) * (set("FAKE_GPU_P2P") && !p2p() ? 0.64e9 : 1e9) : p2p() ? 20e9 : 12e9;
     return o->count * 4.0 * 2 * (o->comm->ranks - 1) / o->comm->ranks / rate;
+}
+
+/* Whether these sums lie in their buffers already. Every rank runs the same sequence, so all of them agree. */
+static int again(const struct op *ops, int n) {
+    static struct op last[64];
+    static int lasted;
+    static unsigned seen;
+    unsigned (*generation)(void) = (unsigned (*)(void))cuda("fake_generation");
+    int same = set("FAKE_GPU_LAZY") && generation && n == lasted && generation() == seen && !memcmp(last, ops, n * sizeof *ops);
+    if (n <= 64) memcpy(last, ops, n * sizeof *ops);
+    lasted = n;
+    seen = generation ? generation() : 0;
+    return same;
 }
 
 static ncclResult_t run(void) {
@@ -222,8 +237,10 @@ static ncclResult_t run(void) {
     double (*clock)(void) = (double (*)(void))cuda("fake_clock"), begin = clock();
     void (*worked)(double) = (void (*)(double))cuda("fake_worked");
     void (*busy)(void *, double) = (void (*)(void *, double))cuda("fake_stream_busy");
-    for (int i = 0; i < queued; i++) pthread_create(&threads[i], NULL, reduce, &queue[i]);
-    for (int i = 0; i < queued; i++) pthread_join(threads[i], NULL);
+    if (!again(queue, queued)) {
+        for (int i = 0; i < queued; i++) pthread_create(&threads[i], NULL, reduce, &queue[i]);
+        for (int i = 0; i < queued; i++) pthread_join(threads[i], NULL);
+    }
     worked(clock() - begin);
     for (int i = 0; i < queued; i++) busy(queue[i].stream, lasts(&queue[i]));
     queued = 0;
