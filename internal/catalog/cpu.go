@@ -6,6 +6,7 @@ import (
 	"regexp"
 	"slices"
 	"strings"
+	"sync"
 )
 
 // CPU is a family of processors; lanes, channels and watts are per socket, zero is unknown.
@@ -60,9 +61,24 @@ func (c *Catalog) CPU(model string) (CPU, bool) {
 	return CPU{}, false
 }
 
-// CPUModel finds the exact model of a "model name" line. The table is long and a run asks for one processor, so that only
-// lines with the word that tells most are read.
+// cpuModels keeps what was found in the embedded table, which never changes: the hosts of a fleet have few models, and
+// several checks ask for each.
+var cpuModels sync.Map // "model name" -> CPUModel, empty when there is none
+
+// CPUModel finds the exact model of a "model name" line.
 func (c *Catalog) CPUModel(model string) (CPUModel, bool) {
+	known, ok := cpuModels.Load(model)
+	if !ok {
+		found, _ := findCPUModel(model)
+		known, _ = cpuModels.LoadOrStore(model, found)
+	}
+	found := known.(CPUModel)
+	return found, found.Name != ""
+}
+
+// findCPUModel looks a model up. The table is long and a run asks for one processor, so that only lines with the word
+// that tells most are read.
+func findCPUModel(model string) (CPUModel, bool) {
 	key := modelKey(model)
 	word := tellingWord(key)
 	if word == "" {
