@@ -4,18 +4,26 @@ GO        ?= go
 VERSION   ?= $(shell git describe --tags --always --dirty 2>/dev/null || echo dev)
 LDFLAGS   := -s -w -X main.version=$(VERSION)
 PLATFORMS := linux/amd64 linux/arm64 darwin/amd64 darwin/arm64
-HOST_SH   := internal/collect/collector.sh internal/probe/all_reduce.sh
+HOST_SH   := internal/collect/collector.sh $(wildcard internal/probe/*.sh)
+HELPERS   := internal/probe/helper/linux-amd64.gz internal/probe/helper/linux-arm64.gz
 CASES     ?= ../shared/cases
 
-.PHONY: build demo test lint bench cases release fuzz clean
+.PHONY: build helper demo test lint bench cases release fuzz clean
 
-build: ## bin/preflight, static
+build: helper ## bin/preflight, static, with the native helper inside
 	CGO_ENABLED=0 $(GO) build -trimpath -ldflags '$(LDFLAGS)' -o bin/preflight ./cmd/preflight
+
+helper: $(HELPERS) ## the native helper for each architecture, packed to be embedded
+internal/probe/helper/linux-%.gz: FORCE
+	@CGO_ENABLED=0 GOOS=linux GOARCH=$* $(GO) build -trimpath -ldflags '-s -w' -o bin/preflight-probe-linux-$* ./cmd/preflight-probe
+	@gzip -9nc bin/preflight-probe-linux-$* >$@.new
+	@if cmp -s $@.new $@; then rm $@.new; else mv $@.new $@; fi # an unchanged helper makes nothing else anew
+FORCE:
 
 demo: build ## simulated rigs on loopback over real SSH, checked and reported; check ends with 3: the planted faults are found
 	@./bin/preflight demo; code=$$?; [ $$code = 3 ] || { echo "the demo ended with $$code, not with 3 (faults found)"; exit 1; }
 
-test: ## everything that needs nothing but Go and a C compiler; what is skipped says why
+test: helper ## everything that needs nothing but Go and a C compiler; what is skipped says why
 	$(GO) test $(TESTFLAGS) ./...
 
 lint: ## format, vet, staticcheck, shell scripts that run on hosts
@@ -34,7 +42,7 @@ fuzz: ## each fuzz target for ten seconds
 cases: build ## agreement with dumps of real machines, where the folder is present
 	@if [ -d $(CASES) ]; then python3 $(CASES)/score.py --bin bin/preflight; else echo "skip: no $(CASES)"; fi
 
-release: ## controllers for every platform, with checksums
+release: helper ## controllers for every platform, with checksums
 	@rm -rf dist && mkdir -p dist
 	@for p in $(PLATFORMS); do os=$${p%/*}; arch=$${p#*/}; echo "dist/preflight-$$os-$$arch"; \
 		CGO_ENABLED=0 GOOS=$$os GOARCH=$$arch $(GO) build -trimpath -ldflags '$(LDFLAGS)' -o dist/preflight-$$os-$$arch ./cmd/preflight || exit 1; done

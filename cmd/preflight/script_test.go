@@ -2,12 +2,16 @@ package main
 
 import (
 	"errors"
+	"fmt"
 	"os"
 	"os/exec"
+	"runtime"
 	"strconv"
 	"testing"
 
 	"github.com/rogpeppe/go-internal/testscript"
+
+	"preflight/internal/probe"
 )
 
 func TestMain(m *testing.M) {
@@ -23,6 +27,12 @@ func TestScripts(t *testing.T) {
 			e.Setenv("NO_COLOR", "1")
 			e.Setenv("SSH_AUTH_SOCK", "")
 			return nil
+		},
+		Condition: func(name string) (bool, error) {
+			if name == "helper" {
+				return probe.Embedded(runtime.GOARCH), nil
+			}
+			return false, fmt.Errorf("unknown condition %q", name)
 		},
 		Cmds: map[string]func(*testscript.TestScript, bool, []string){"exits": exits},
 	})

@@ -114,11 +114,9 @@ func (d *dialer) Open(ctx context.Context, rig *inventory.Rig) (fleet.Host, erro
 }
 
 // sshHost is a connected rig as the collector sees it.
-type sshHost struct{ h *remote.Host }
+type sshHost struct{ *remote.Host }
 
 func (s sshHost) Run(ctx context.Context, script []byte, stdout io.Writer) (collect.Access, error) {
-	a, err := s.h.Run(ctx, script, stdout)
+	a, err := s.Host.Run(ctx, script, stdout)
 	return collect.Access{Root: a.Root, Why: a.Why}, err
 }
-
-func (s sshHost) Close() error { return s.h.Close() }

@@ -8,6 +8,7 @@
 # R is empty on a real host. Tests point PREFLIGHT_ROOT at a directory that is laid out like one.
 R=${PREFLIGHT_ROOT-}
 NONCE='@NONCE@'
+SLURM_NODE=@SLURM_NODE@ # the rig's name in Slurm, quoted as well; empty: its host name
 PYTHON=@PYTHON@ # the interpreter that the inventory names, quoted by the controller; may be empty
 LC_ALL=C
 export LC_ALL
@@ -578,6 +579,11 @@ main() {
     run collector/software 10 524288 read_software
     if command -v docker >/dev/null 2>&1; then
         run cmd/docker-info.txt 10 65536 docker info --format '{{println "version" .ServerVersion}}{{println "cgroup" .CgroupDriver}}{{println "default" .DefaultRuntime}}runtimes {{json .Runtimes}}'
+    fi
+    if command -v squeue >/dev/null 2>&1; then
+        node=$(uname -n)
+        # running, completing, configuring; numbers of jobs alone, since names are people's
+        run cmd/slurm-jobs.txt 10 65536 squeue -h -t R,CG,CF -w "${SLURM_NODE:-${node%%.*}}" -o %i
     fi
     read_torch
     frame end

@@ -28,13 +28,14 @@ const (
 
 // Request says how one host is to be read.
 type Request struct {
-	Nonce    string        // marks frames; NewNonce makes one. Empty: Collect draws one
-	Serials  bool          // keep serials, UUIDs and MACs
-	Tool     string        // version of preflight, for the manifest
-	Rig      string        // name of the declared rig, for the manifest; may be empty
-	Python   string        // interpreter that the rig names; empty: the usual places are searched for torch
-	At       time.Time     // time of the run, for the manifest; zero: Collect takes the present
-	Deadline time.Duration // of the whole run; 0: DefaultDeadline
+	Nonce     string        // marks frames; NewNonce makes one. Empty: Collect draws one
+	Serials   bool          // keep serials, UUIDs and MACs
+	Tool      string        // version of preflight, for the manifest
+	Rig       string        // name of the declared rig, for the manifest; may be empty
+	SlurmNode string        // the rig's name in Slurm; empty: its host name
+	Python    string        // interpreter that the rig names; empty: the usual places are searched for torch
+	At        time.Time     // time of the run, for the manifest; zero: Collect takes the present
+	Deadline  time.Duration // of the whole run; 0: DefaultDeadline
 }
 
 // NewNonce draws the marker of one run: 128 random bits, in hex.
@@ -47,6 +48,7 @@ func NewNonce() string {
 // Script is the collector as it is fed to `/bin/sh -s`.
 func Script(req Request) []byte {
 	s := bytes.Replace(collectorScript, []byte("@NONCE@"), []byte(req.Nonce), 1)
+	s = bytes.Replace(s, []byte("@SLURM_NODE@"), []byte(quote(req.SlurmNode)), 1)
 	return bytes.Replace(s, []byte("@PYTHON@"), []byte(quote(req.Python)), 1)
 }
 

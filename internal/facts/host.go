@@ -31,6 +31,9 @@ type Host struct {
 	Conflicts  []Conflict      `json:"conflicts,omitempty"` // where two sources of the input disagree
 	Load       []LinkSample    `json:"load"`                // links seen while a probe was running
 	NCCL       []NCCLRun       `json:"nccl"`
+	Rates      []CardRate      `json:"bandwidth,omitempty"` // host↔card, measured
+	Copies     []PeerCopy      `json:"peers,omitempty"`     // card↔card, measured
+	Helper     Helper          `json:"helper,omitzero"`
 	Hypervisor Fact[bool]      `json:"hypervisor,omitzero"`      // cpuinfo flag
 	CapUnits   Fact[[]string]  `json:"power_cap_units,omitzero"` // files that set a power limit at boot
 	Gaps       map[Kind]string `json:"-"`                        // why a kind of fact is missing; absent key: it was read
@@ -309,33 +312,4 @@ type LinkSample struct {
 	Count  int     `json:"samples"`
 	Loaded bool    `json:"loaded"` // the card was in P0–P2 or busy when it was sampled
 	Source string  `json:"source"`
-}
-
-// NCCLRun is one all-reduce run by any engine.
-type NCCLRun struct {
-	Engine      string    `json:"engine"` // nccl-tests, native, torch
-	Tool        string    `json:"tool,omitempty"`
-	Library     string    `json:"library,omitempty"` // libnccl version
-	Ranks       int       `json:"ranks"`
-	Devices     []string  `json:"devices,omitempty"` // BDF or "[0x01] NAME" as printed
-	Rows        []NCCLRow `json:"rows"`
-	Wrong       int64     `json:"wrong"`           // values that differed; -1 when not checked
-	Hung        bool      `json:"hung"`            // deadline passed, or a header without rows
-	Phase       string    `json:"phase,omitempty"` // where it hung or failed
-	Exit        int       `json:"exit"`
-	Error       string    `json:"error,omitempty"`
-	Transport   string    `json:"transport,omitempty"`    // worst edge: P2P, SHM, NET; "" unknown
-	SingleRanks bool      `json:"single_ranks,omitempty"` // N independent one-rank jobs
-	Busy        string    `json:"busy,omitempty"`         // not run: what keeps the cards busy
-	Missing     string    `json:"missing,omitempty"`      // not run: why there is no engine
-	Source      string    `json:"source"`
-}
-
-// NCCLRow is one size. Bytes; time in microseconds; bandwidths in GB/s (10^9), best of in-place and out-of-place.
-type NCCLRow struct {
-	Bytes  int64   `json:"bytes"`
-	TimeUS float64 `json:"time_us"`
-	AlgBW  float64 `json:"algbw"`
-	BusBW  float64 `json:"busbw"`
-	Wrong  int64   `json:"wrong"`
 }

@@ -2,10 +2,11 @@ package facts
 
 // Software is what runs on the host beside the driver.
 type Software struct {
-	Torch   []Torch  `json:"torch,omitempty"` // every Python with torch that was found
-	Engines []Engine `json:"container_engines,omitempty"`
-	NCCL    []Named  `json:"nccl,omitempty"`    // libnccl outside Python: name is the file, value the version
-	Toolkit []Named  `json:"toolkit,omitempty"` // nvidia-container-toolkit, CUDA toolkit: name and version
+	Torch     []Torch        `json:"torch,omitempty"` // every Python with torch that was found
+	Engines   []Engine       `json:"container_engines,omitempty"`
+	NCCL      []Named        `json:"nccl,omitempty"`      // libnccl outside Python: name is the file, value the version
+	SlurmJobs Fact[[]string] `json:"slurm_jobs,omitzero"` // jobs that Slurm runs on this node
+	Toolkit   []Named        `json:"toolkit,omitempty"`   // nvidia-container-toolkit, CUDA toolkit: name and version
 
 	ShmErrors []Named `json:"shm_errors,omitempty"` // what NCCL said of /dev/shm
 

@@ -33,6 +33,9 @@ func readLimits(b *builder) {
 		l.Reserved = Of(strings.TrimSpace(string(raw)), "file:proc/sys/net/ipv4/ip_local_reserved_ports")
 	}
 	b.readPorts()
+	if raw, ok := b.read("cmd/slurm-jobs.txt"); ok && b.items["cmd/slurm-jobs.txt"].RC == 0 {
+		b.host.Software.SlurmJobs = Of(append([]string{}, strings.Fields(string(raw))...), "cmd:squeue")
+	}
 	if names, ok := b.snap.Dirs["sys/class/infiniband"]; ok {
 		l.RDMA = Of(append([]string{}, names...), "sysfs:sys/class/infiniband")
 	} else if it, ok := b.items["sys/class/infiniband"]; ok && it.Status == StatusAbsent {

@@ -17,9 +17,11 @@ const (
 
 func readNCCL(b *builder) {
 	if raw, ok := b.read(ProbeNCCLPath); ok {
-		if err := json.Unmarshal(raw, &b.host.NCCL); err != nil {
+		var runs []NCCLRun
+		if err := json.Unmarshal(raw, &runs); err != nil {
 			b.gap(KindNCCL, "%s could not be read: %v", ProbeNCCLPath, err)
 		}
+		b.host.NCCL = append(b.host.NCCL, runs...)
 	} else if raw, ok := b.read(ProbeTextPath); ok {
 		b.host.NCCL = []NCCLRun{ParseNCCLTests(string(raw), "file:all_reduce_perf.txt")}
 	}

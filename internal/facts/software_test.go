@@ -91,6 +91,9 @@ func TestLimits(t *testing.T) {
 	if diff := cmp.Diff([]string{"mlx5_0"}, l.RDMA.Value); diff != "" {
 		t.Error(diff)
 	}
+	if jobs := FromSnapshot(snapshotOf("cmd/slurm-jobs.txt", "4711\n4712_3\n")).Software.SlurmJobs; !cmp.Equal(jobs.Value, []string{"4711", "4712_3"}) {
+		t.Errorf("jobs of Slurm: %+v", jobs)
+	}
 	if l := FromSnapshot(snapshotOf("cmd/ulimit.txt", "memlock_kib unlimited\nopen_files 1024\n")).Limits; l.Memlock.Value != Unlimited || l.Listening.Known() || l.RDMA.Known() {
 		t.Errorf("by ulimit alone: %+v", l)
 	}

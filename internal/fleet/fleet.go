@@ -20,6 +20,7 @@ import (
 // Host is a reached machine.
 type Host interface {
 	collect.Runner
+	Talk(ctx context.Context, script []byte, talk func(in io.WriteCloser, out io.Reader) error) error
 	Close() error
 }
 
@@ -131,7 +132,7 @@ func one(ctx context.Context, rig *inventory.Rig, open Open, o Options) Result {
 	}
 	defer func() { _ = host.Close() }()
 	tell(Collecting)
-	snap, err := collect.Collect(ctx, host, collect.Request{Serials: o.Serials, Tool: o.Tool, Rig: rig.Name, Python: rig.Python})
+	snap, err := collect.Collect(ctx, host, collect.Request{Serials: o.Serials, Tool: o.Tool, Rig: rig.Name, Python: rig.Python, SlurmNode: rig.SlurmNode})
 	if err != nil {
 		r.Err, r.Took = err, time.Since(start)
 		return r
@@ -157,7 +158,15 @@ func judged(ctx context.Context, r Result, host Host, o Options, tell func(Phase
 		if probe.Ready(seen, o.ProbeOpt) {
 			tell(Probing)
 		}
-		err = probe.NCCL(ctx, runner{host}, seen, r.Snapshot, o.ProbeOpt)
+		opt := o.ProbeOpt
+		if r.Rig != nil {
+			opt.Python = r.Rig.Python
+		}
+		err = probe.Run(ctx, runner{host}, seen, r.Snapshot, opt)
+		if ctx.Err() != nil { // what was cut short by the user says nothing about the rig
+			probe.Forget(r.Snapshot)
+			err = errors.New("the measurement was interrupted")
+		}
 		seen = facts.FromSnapshot(r.Snapshot)
 	}
 	out := Judge(r.Rig, r.Snapshot, seen, o.Catalog)
@@ -189,9 +198,13 @@ func Judge(rig *inventory.Rig, snap *facts.Snapshot, host *facts.Host, cat *cata
 }
 
 // runner lets a probe use a host.
-type runner struct{ host collect.Runner }
+type runner struct{ host Host }
 
 func (r runner) RunScript(ctx context.Context, script []byte, stdout io.Writer) error {
 	_, err := r.host.Run(ctx, script, stdout)
 	return err
+}
+
+func (r runner) Talk(ctx context.Context, script []byte, talk func(in io.WriteCloser, out io.Reader) error) error {
+	return r.host.Talk(ctx, script, talk)
 }

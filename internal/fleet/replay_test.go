@@ -9,6 +9,7 @@ import (
 
 	"github.com/google/go-cmp/cmp"
 
+	"preflight/checks"
 	"preflight/internal/collect"
 	"preflight/internal/facts"
 	"preflight/internal/probe"
@@ -53,7 +54,7 @@ func TestReplayGivesTheSameFindings(t *testing.T) {
 		archives[r.Name] = &bytes.Buffer{}
 	}
 	results := Run(t.Context(), inv.Rigs, open, Options{
-		Probe: true, ProbeOpt: probe.Options{Limit: 20 * time.Second}, Tool: "test",
+		Probe: true, ProbeOpt: probe.Options{Engine: "nccl-tests", Limit: 20 * time.Second}, Tool: "test",
 		Save: func(rig *inventory.Rig, s *facts.Snapshot) error { return facts.Save(archives[rig.Name], s) },
 	})
 	for _, live := range results {
@@ -90,6 +91,42 @@ func TestADeadRigDoesNotStopTheOthers(t *testing.T) {
 	for _, r := range Run(ctx, rigs, open, Options{Parallel: 2}) {
 		if r.Err == nil || r.Host != nil || !r.Judged().Unreachable {
 			t.Errorf("%s: %+v", r.Rig.Name, r)
+		}
+	}
+}
+
+// cutting is a host on which the user presses Ctrl-C as soon as a probe begins.
+type cutting struct {
+	collect.Shell
+	cancel context.CancelFunc
+}
+
+func (c cutting) Close() error { return nil }
+
+func (c cutting) Talk(ctx context.Context, _ []byte, _ func(io.WriteCloser, io.Reader) error) error {
+	c.cancel()
+	<-ctx.Done()
+	return context.Cause(ctx)
+}
+
+// A measurement that the user cut short says nothing about the rig: it must not become a hang.
+func TestInterruptedProbeIsNoFault(t *testing.T) {
+	dir := t.TempDir()
+	if err := rigsim.Build(dir, rigsim.Healthy("two", 2)); err != nil {
+		t.Fatal(err)
+	}
+	ctx, cancel := context.WithCancel(t.Context())
+	open := func(context.Context, *inventory.Rig) (Host, error) {
+		return cutting{collect.Shell{Env: rigsim.Env(dir, "root")}, cancel}, nil
+	}
+	cards := 2
+	r := Run(ctx, []*inventory.Rig{{Name: "two", Cards: &cards}}, open, Options{Probe: true, ProbeOpt: probe.Options{AllReduce: true, Links: true}})[0]
+	if r.Err == nil || len(r.Findings) == 0 {
+		t.Fatalf("%v, %d findings", r.Err, len(r.Findings))
+	}
+	for _, f := range r.Findings {
+		if (f.Check == "nccl.all-reduce" || f.Check == "link.bandwidth") && f.Verdict != checks.Unknown {
+			t.Errorf("%s %s: %s", f.Verdict, f.ID, f.Summary)
 		}
 	}
 }

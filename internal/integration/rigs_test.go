@@ -93,7 +93,7 @@ func TestRigs(t *testing.T) {
 			user := sim.Rigs[0].User
 			s := StartSSHD(t, Options{Rig: dir})
 			cl := newClient(t, s)
-			o := fleet.Options{Probe: true, ProbeOpt: probe.Options{Limit: 15 * time.Second}}
+			o := fleet.Options{Probe: true, ProbeOpt: probe.Options{Engine: "nccl-tests", Limit: 15 * time.Second}}
 			over := cl.check(t, 60*time.Second, o, cl.declared(rig, s, user))[0]
 			must(t, over.Err)
 			if cut := over.Snapshot.Manifest.Cut; cut != "" {

@@ -15,9 +15,9 @@ const busyShare = 20
 
 // samples reduces the sampled links to one row a hop: the best speed and width that it showed, and whether the cards
 // below it were proved to be at work meanwhile. A hop sampled on idle cards proves nothing and is marked so.
-func samples(parts map[string]string, h *facts.Host) []facts.LinkSample {
+func samples(links string, loaded map[string]bool, h *facts.Host) []facts.LinkSample {
 	rows := map[string]*facts.LinkSample{}
-	for _, line := range strings.Split(parts["links"], "\n") {
+	for _, line := range strings.Split(links, "\n") {
 		m := linkLine.FindStringSubmatch(line)
 		if m == nil {
 			continue
@@ -40,7 +40,6 @@ func samples(parts map[string]string, h *facts.Host) []facts.LinkSample {
 			}
 		}
 	}
-	loaded := loadedCards(parts["cards"])
 	for _, c := range h.Cards {
 		if !loaded[c.BDF] {
 			continue

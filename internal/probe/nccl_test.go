@@ -11,6 +11,7 @@ import (
 	"testing"
 	"time"
 
+	"preflight/internal/collect"
 	"preflight/internal/facts"
 )
 
@@ -25,6 +26,10 @@ func (s shell) RunScript(ctx context.Context, script []byte, stdout io.Writer) e
 	cmd.Env, cmd.Stdin, cmd.Stdout = s.env, bytes.NewReader(script), stdout
 	cmd.WaitDelay = time.Second
 	return cmd.Run()
+}
+
+func (s shell) Talk(ctx context.Context, script []byte, talk func(in io.WriteCloser, out io.Reader) error) error {
+	return collect.Shell{Argv: s.argv, Env: s.env}.Talk(ctx, script, talk)
 }
 
 const header = `echo '# nccl-tests version 2.17.6 nccl-headers=22809 nccl-library=22809'
@@ -92,7 +97,7 @@ func probed(t *testing.T, sh, tool string, limit time.Duration) *facts.Host {
 	t.Helper()
 	run, h := host(t, sh, tool)
 	s := &facts.Snapshot{}
-	if err := NCCL(t.Context(), run, h, s, Options{Limit: limit}); err != nil {
+	if err := Run(t.Context(), run, h, s, Options{Engine: "nccl-tests", Limit: limit}); err != nil {
 		t.Fatal(err)
 	}
 	return facts.FromSnapshot(s)
@@ -138,7 +143,7 @@ func TestAllReduceFailures(t *testing.T) {
 		err     string
 	}{
 		"no tool":      {"", "no all_reduce_perf", ""},
-		"cannot start": {"echo 'all_reduce_perf: error while loading shared libraries: libnccl.so.2: cannot open shared object file' >&2; exit 127\n", "libnccl.so.2", "libnccl.so.2"},
+		"cannot start": {"echo 'all_reduce_perf: error while loading shared libraries: libnccl.so.2: cannot open shared object file' >&2; exit 127\n", "libnccl.so.2", ""},
 		"cuda error":   {header + "echo \"h: Test CUDA failure common.cu:1045 'out of memory'\"; exit 2\n", "", "out of memory"},
 	} {
 		t.Run(name, func(t *testing.T) {
@@ -164,7 +169,12 @@ func TestBusyCardsAreLeftAlone(t *testing.T) {
 		"a compute process":            {card(func(c *facts.Card) { c.Processes = facts.Of(1, "t") }), true},
 		"over 1 GiB used":              {card(func(c *facts.Card) { c.UsedMiB = facts.Of(int64(2000), "t") }), true},
 		"a display server holds 2 GiB": {card(func(c *facts.Card) { c.UsedMiB, c.Display = facts.Of(int64(2000), "t"), facts.Of(true, "t") }), false},
-		"6 % in every sample":          {card(func(c *facts.Card) { c.MinUtil = facts.Of(6, "t") }), true},
+		"Slurm runs a job here": {func() *facts.Host {
+			h := card(func(*facts.Card) {})
+			h.Software.SlurmJobs = facts.Of([]string{"4711"}, "t")
+			return h
+		}(), true},
+		"6 % in every sample": {card(func(c *facts.Card) { c.MinUtil = facts.Of(6, "t") }), true},
 	} {
 		s := &facts.Snapshot{}
 		never := neverRun{t}
@@ -174,7 +184,7 @@ func TestBusyCardsAreLeftAlone(t *testing.T) {
 			}
 			continue
 		}
-		if err := NCCL(t.Context(), never, tc.h, s, Options{}); err != nil {
+		if err := Run(t.Context(), never, tc.h, s, Options{}); err != nil {
 			t.Fatal(err)
 		}
 		if r := facts.FromSnapshot(s).NCCL; len(r) != 1 || r[0].Busy == "" {
@@ -188,6 +198,11 @@ type neverRun struct{ t *testing.T }
 
 func (n neverRun) RunScript(context.Context, []byte, io.Writer) error {
 	n.t.Error("a busy host was probed")
+	return nil
+}
+
+func (n neverRun) Talk(context.Context, []byte, func(io.WriteCloser, io.Reader) error) error {
+	n.t.Error("a busy host was talked with")
 	return nil
 }
 
@@ -207,7 +222,7 @@ func FuzzSections(f *testing.F) {
 	f.Add("noise\nN tool /x\nN output\n# algbw\nN exit 0\nN end\n")
 	f.Fuzz(func(_ *testing.T, s string) {
 		parts := sections([]byte(s), "N")
-		samples(parts, &facts.Host{Cards: []facts.Card{{Device: facts.Device{BDF: "0000:01:00.0"}}}})
+		samples(parts["links"], loadedCards(parts["cards"]), &facts.Host{Cards: []facts.Card{{Device: facts.Device{BDF: "0000:01:00.0"}}}})
 		result(parts, 2)
 	})
 }

@@ -93,7 +93,7 @@ func waits(p fleet.Phase) string {
 	case fleet.Collecting:
 		return "reading facts (nvidia-smi may take a while)"
 	case fleet.Probing:
-		return "all-reduce over all cards"
+		return "measuring copies and the all-reduce"
 	}
 	return string(p)
 }

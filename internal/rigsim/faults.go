@@ -32,6 +32,7 @@ const (
 	MainsShort     Kind = "mains-short"
 	SlotsTight     Kind = "slots-tight"
 	P2PLying       Kind = "p2p-lying"
+	P2PHang        Kind = "p2p-hang"
 	NCCLHang       Kind = "nccl-hang"
 	NCCLWrong      Kind = "nccl-wrong"
 	NCCLSlow       Kind = "nccl-slow"
@@ -100,6 +101,9 @@ func driverFaults() []Fault {
 			short := strings.TrimSuffix(c.BDF, ".0")
 			m.SMIError, m.SMIExit = fmt.Sprintf("Unable to determine the device handle for GPU%s: Unknown Error\n", strings.ToUpper(c.BDF)), 255
 			m.Log = append(m.Log, fmt.Sprintf("NVRM: Xid (PCI:%s): 79, pid='<unknown>', name=<unknown>, GPU has fallen off the bus.", short), fmt.Sprintf("NVRM: GPU %s: GPU has fallen off the bus.", c.BDF))
+		}},
+		{Kind: P2PHang, Words: "the driver claims P2P, and NCCL hangs over it", Checks: []string{"topology.p2p"}, Probe: true, plant: func(m *machine) {
+			m.P2P, m.NCCL.Mode, m.NCCL.Library = "OK", "hang", "nccl-p2p-hang"
 		}},
 		{Kind: P2PLying, Words: "the driver claims P2P on cards that have none", Checks: []string{"topology.p2p"}, plant: func(m *machine) { m.P2P = "OK" }},
 	}

@@ -41,7 +41,7 @@ func judge(ctx context.Context, rig rigsim.Rig, declared *inventory.Rig) ([]chec
 	if err != nil || snap.Manifest.Cut != "" {
 		return nil, fmt.Errorf("collect: %v, cut %v", err, snap)
 	}
-	if err := probe.NCCL(ctx, host, facts.FromSnapshot(snap), snap, probe.Options{Limit: 6 * time.Second}); err != nil {
+	if err := probe.Run(ctx, host, facts.FromSnapshot(snap), snap, probe.Options{Engine: "nccl-tests", Limit: 6 * time.Second}); err != nil {
 		return nil, fmt.Errorf("probe: %w", err)
 	}
 	cat, err := catalog.Load()

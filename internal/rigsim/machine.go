@@ -48,8 +48,9 @@ type machine struct {
 
 // ncclPlan is how the all-reduce benchmark behaves.
 type ncclPlan struct {
-	BusBW float64 // GB/s at the largest sizes
-	Mode  string  // ok, wrong, hang, error
+	BusBW   float64 // GB/s at the largest sizes
+	Mode    string  // ok, wrong, hang, error
+	Library string  // fault of the simulated libraries, where it is another than the mode's
 }
 
 // device is one PCI function.

@@ -35,6 +35,8 @@ type Fleet struct {
 	stop context.CancelFunc
 	wg   sync.WaitGroup
 	temp bool
+
+	machines []*machine
 }
 
 // Serve builds rigs below dir (a temporary directory when it is empty, removed by Close) and serves them on loopback
@@ -78,7 +80,7 @@ func (f *Fleet) start(ctx context.Context, specs []Spec) error {
 		if err != nil {
 			return err
 		}
-		machines = append(machines, m)
+		machines, f.machines = append(machines, m), append(f.machines, m)
 		root := filepath.Join(f.Dir, fmt.Sprintf("rig-%d", i+1))
 		if err := os.MkdirAll(root, 0o755); err != nil {
 			return err
@@ -136,7 +138,6 @@ func newHostKey() (ssh.Signer, error) {
 type server struct {
 	rig    Rig
 	config *ssh.ServerConfig
-	env    []string
 	user   bool // commands run without root's right to read everything
 }
 
@@ -153,15 +154,15 @@ func newServer(rig Rig, m *machine, host ssh.Signer, client ssh.PublicKey) *serv
 		},
 	}
 	config.AddHostKey(host)
-	return &server{rig: rig, config: config, user: m.User, env: Env(rig.Root, rig.User)}
+	return &server{rig: rig, config: config, user: m.User}
 }
 
 // Env is the environment in which a rig's commands run: its files, its stubs first in PATH.
 func Env(root, user string) []string {
-	return []string{
+	return append([]string{
 		"PREFLIGHT_ROOT=" + filepath.Join(root, rootDir), "PATH=" + filepath.Join(root, binDir) + ":/usr/local/bin:/usr/bin:/bin:/usr/sbin:/sbin",
 		"HOME=" + filepath.Join(root, homeDir), "USER=" + user, "LOGNAME=" + user, "SHELL=/bin/sh", "LANG=en_US.UTF-8",
-	}
+	}, libraries(root)...)
 }
 
 func accept(ctx context.Context, l net.Listener, s *server, wg *sync.WaitGroup) {

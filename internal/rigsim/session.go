@@ -58,7 +58,7 @@ const killGrace = 3 * time.Second
 // run runs a command in a process group of its own and gives its exit status.
 func (s *server) run(ctx context.Context, command string, ch ssh.Channel) uint32 {
 	cmd := exec.CommandContext(ctx, "/bin/sh", "-c", command)
-	cmd.Env, cmd.Dir = s.env, filepath.Join(s.rig.Root, homeDir)
+	cmd.Env, cmd.Dir = Env(s.rig.Root, s.rig.User), filepath.Join(s.rig.Root, homeDir)
 	cmd.Stdout, cmd.Stderr = ch, ch.Stderr()
 	cmd.SysProcAttr = &syscall.SysProcAttr{Setsid: true}
 	cmd.Cancel = func() error { return syscall.Kill(-cmd.Process.Pid, syscall.SIGTERM) }
@@ -75,6 +75,7 @@ func (s *server) run(ctx context.Context, command string, ch ssh.Channel) uint32
 		_ = stdin.Close()
 	}()
 	err = cmd.Wait()
+	sleep(s.rig.Root)
 	if ctx.Err() != nil {
 		_ = syscall.Kill(-cmd.Process.Pid, syscall.SIGKILL)
 	}

@@ -1,0 +1,289 @@
+package probe
+
+import (
+	"bufio"
+	"bytes"
+	"context"
+	_ "embed" // the script
+	"encoding/json"
+	"errors"
+	"fmt"
+	"io"
+	"strconv"
+	"strings"
+	"time"
+
+	"preflight/internal/facts"
+	"preflight/internal/probe/wire"
+)
+
+//go:embed native.sh
+var nativeScript string
+
+// transcriptLimit bounds what is kept of a conversation, bytes.
+const transcriptLimit = 8 << 20
+
+// native sends preflight's own helper to a host and talks with it. The helper has deadlines for every phase, the shell
+// that started it one for all, and the connection here one more.
+func native(ctx context.Context, host Host, h *facts.Host, s *facts.Snapshot, o Options) (ran bool, why string, err error) {
+	nonce := newNonce()
+	total := 4*o.limit() + 4*time.Minute
+	script := fillNative(h, nonce, total)
+	ctx, cancel := context.WithTimeoutCause(ctx, total+grace, errors.New("the host did not answer in time"))
+	defer cancel()
+	c := &conversation{nonce: nonce, plan: newPlan(h, o), find: Helper}
+	if o.helper != nil {
+		c.find = o.helper
+	}
+	err = host.Talk(ctx, script, c.talk)
+	switch {
+	case err == nil:
+	case len(c.done) == 0 && c.ended.How == "":
+		return false, "", err
+	default:
+		c.ended.How, c.ended.Why = wire.EndedCut, err.Error()
+	}
+	c.ended.Stderr = strings.ReplaceAll(c.ended.Stderr, c.ended.Place+"/", "")
+	if c.ended.How != wire.EndedNever {
+		why = c.silence(o)
+	}
+	c.keep(wire.Entry{Ended: &c.ended})
+	s.Files[facts.ProbeNativePath] = c.transcript.Bytes()
+	if c.ended.How == wire.EndedNever {
+		return false, c.ended.Why, nil
+	}
+	if rows := samples(c.tail["links"], loadedByHelper(c.done), h); len(rows) > 0 {
+		saveLinks(s, rows)
+	}
+	if c.ended.How == wire.EndedCut {
+		return true, "", err
+	}
+	return why == "", why, nil
+}
+
+// fillNative writes the host's own numbers into the script.
+func fillNative(h *facts.Host, nonce string, limit time.Duration) []byte {
+	return []byte(strings.NewReplacer("@PROCESSES@", processes, "@NONCE@", nonce, "@LIMIT@", strconv.Itoa(int(limit.Seconds())), "@BUSES@", strings.Join(hops(h), " ")).Replace(nativeScript))
+}
+
+// conversation is one stay of the helper on a host.
+type conversation struct {
+	nonce string
+	plan  plan
+	find  func(machine string) ([]byte, string, error)
+
+	in         io.WriteCloser
+	out        *bufio.Reader
+	done       []answer
+	ended      wire.Ended
+	tail       map[string]string // sections that the shell prints at the end
+	transcript bytes.Buffer
+}
+
+func (c *conversation) talk(in io.WriteCloser, out io.Reader) error {
+	c.in, c.out = in, bufio.NewReaderSize(out, 64<<10)
+	start := time.Now()
+	ready, err := c.word()
+	if err != nil {
+		return err
+	}
+	kind, rest, _ := strings.Cut(ready, " ")
+	if kind != "ready" {
+		return c.never(rest)
+	}
+	c.ended.Arch, c.ended.Place, _ = strings.Cut(rest, " ")
+	program, sum, err := c.find(c.ended.Arch)
+	if err != nil {
+		return c.never(err.Error())
+	}
+	if err := c.send(program, sum); err != nil {
+		return err
+	}
+	stored, err := c.word()
+	if err != nil {
+		return err
+	}
+	if stored != "stored" {
+		return c.never(strings.TrimPrefix(stored, "failed "))
+	}
+	c.ended.Bytes, c.ended.PushMS = len(program), time.Since(start).Milliseconds()
+	if err := c.requests(); err != nil {
+		return err
+	}
+	_ = c.in.Close()
+	return c.end()
+}
+
+// never notes why the helper did not start.
+func (c *conversation) never(why string) error {
+	c.ended.How, c.ended.Why = wire.EndedNever, why
+	_ = c.in.Close()
+	return nil
+}
+
+func (c *conversation) send(program []byte, sum string) error {
+	if _, err := fmt.Fprintf(c.in, "%d %s\n", len(program), sum); err != nil {
+		return err
+	}
+	_, err := c.in.Write(program)
+	return err
+}
+
+// word is the next line that the shell says; what else comes before it is noise of the host.
+func (c *conversation) word() (string, error) {
+	for seen := 0; seen < outputLimit; {
+		line, err := c.out.ReadString('\n')
+		seen += len(line)
+		if rest, ok := strings.CutPrefix(strings.TrimRight(line, "\r\n"), c.nonce+" "); ok {
+			return rest, nil
+		}
+		if errors.Is(err, io.EOF) {
+			return "", errors.New("the host ended the probe before it began")
+		}
+		if err != nil {
+			return "", err
+		}
+	}
+	return "", fmt.Errorf("the host sent more than %d bytes before the probe began", outputLimit)
+}
+
+// requests puts one request after another, as the plan has it. It returns early without an error when the helper is
+// gone: the shell then tells how.
+func (c *conversation) requests() error {
+	for {
+		r, more := c.plan.next(c.done)
+		if !more {
+			return nil
+		}
+		c.keep(wire.Entry{Request: &r})
+		raw, err := json.Marshal(r)
+		if err != nil {
+			return err
+		}
+		if _, err := c.in.Write(append(raw, '\n')); err != nil {
+			c.done = append(c.done, answer{request: r})
+			return nil
+		}
+		a, gone, err := c.answer(r)
+		c.done = append(c.done, a)
+		if gone || err != nil {
+			return err
+		}
+	}
+}
+
+// answer reads up to the done line of a request. A line of the shell means that the helper is gone.
+func (c *conversation) answer(r wire.Request) (a answer, gone bool, err error) {
+	a.request = r
+	for {
+		line, err := c.out.ReadString('\n')
+		text := strings.TrimSpace(line)
+		if rest, ok := strings.CutPrefix(text, c.nonce+" "); ok {
+			c.tail = map[string]string{}
+			c.shell(rest)
+			return a, true, nil
+		}
+		var l wire.Line
+		if text != "" && json.Unmarshal([]byte(text), &l) == nil && l.Phase != "" {
+			c.raw(text)
+			a.lines = append(a.lines, l)
+			if l.Phase == wire.PhaseDone {
+				a.outcome = l.Outcome
+				return a, false, nil
+			}
+		}
+		switch {
+		case errors.Is(err, io.EOF):
+			return a, true, nil
+		case err != nil:
+			return a, true, err
+		case c.transcript.Len() > transcriptLimit:
+			return a, true, fmt.Errorf("the helper said more than %d bytes", transcriptLimit)
+		}
+	}
+}
+
+// end reads what the shell says when the helper is gone.
+func (c *conversation) end() error {
+	raw, err := io.ReadAll(io.LimitReader(c.out, outputLimit))
+	for name, text := range sections(raw, c.nonce) {
+		if c.tail == nil {
+			c.tail = map[string]string{}
+		}
+		c.tail[name] = text
+		if name == "ended" {
+			c.shell("ended " + text)
+		}
+	}
+	c.ended.Stderr = strings.TrimSpace(c.tail["stderr"])
+	if c.ended.How == "" {
+		c.ended.How, c.ended.Why = wire.EndedCut, "the host said nothing more"
+	}
+	return err
+}
+
+// shell reads "ended exit 0".
+func (c *conversation) shell(words string) {
+	f := strings.Fields(words)
+	if len(f) >= 2 && f[0] == "ended" {
+		c.ended.How = f[1]
+		if len(f) > 2 {
+			c.ended.Code, _ = strconv.Atoi(f[2])
+		}
+	}
+}
+
+func (c *conversation) keep(e wire.Entry) {
+	var raw []byte
+	switch {
+	case e.Request != nil:
+		raw, _ = json.Marshal(map[string]any{"request": e.Request})
+	case e.Ended != nil:
+		raw, _ = json.Marshal(map[string]any{"ended": e.Ended})
+	}
+	c.raw(string(raw))
+}
+
+func (c *conversation) raw(line string) {
+	if c.transcript.Len() <= transcriptLimit {
+		c.transcript.WriteString(line + "\n")
+	}
+}
+
+// silence is why the helper could not do what was asked although nothing is wrong with the cards: the libraries that
+// it needs are not there. Another engine may then have its own. "" when it measured, or found a fault.
+func (c *conversation) silence(o Options) string {
+	if len(c.done) == 0 || c.done[0].outcome == "" && c.ended.How == wire.EndedExit {
+		c.ended.Why = "the helper does not run on this host: " + firstNonEmpty(lastLine(c.ended.Stderr), fmt.Sprintf("it ended with %d", c.ended.Code))
+		return c.ended.Why
+	}
+	for i, a := range c.done {
+		if a.outcome != wire.OutcomeError || i > 0 && (a.request.Command != wire.CommandAllReduce || !o.AllReduce) {
+			continue
+		}
+		for _, l := range a.lines {
+			if l.Error != nil && (i == 0 || wire.Lacking(l.Error.Key)) {
+				return l.Error.Error()
+			}
+		}
+	}
+	return ""
+}
+
+// loadedByHelper are the cards that the helper kept copying: their links were awake.
+func loadedByHelper(done []answer) map[string]bool {
+	bdf, out := map[int]string{}, map[string]bool{}
+	for _, a := range done {
+		for _, l := range a.lines {
+			if l.Hello != nil {
+				for _, d := range l.Hello.Devices {
+					bdf[d.Ordinal] = strings.ToLower(d.BDF)
+				}
+			}
+			if l.Bandwidth != nil && l.Card != nil {
+				out[bdf[*l.Card]] = true
+			}
+		}
+	}
+	return out
+}
