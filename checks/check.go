@@ -42,6 +42,7 @@ func All() []Check {
 		cpuLanes, cpuCores, ramPerCard, ramChannels, storageCapacity,
 		powerPSU, powerMains, slotSpacing,
 		runtimeTorch, containerRuntime, containerShm, hostMemlock, hostPorts,
+		linkBandwidth,
 		ncclAllReduce,
 		clusterConsistency,
 	}
@@ -105,7 +106,7 @@ var howToKnow = map[facts.Kind]string{
 	facts.KindMemory: "give /proc/meminfo, or a snapshot of the host",
 	facts.KindDisks:  "give a snapshot of the host (preflight collect)",
 	facts.KindP2P:    "give nvidia-smi topo -p2p r, or a snapshot of the host",
-	facts.KindNCCL:   "run without --no-probe, with nccl-tests on the host",
+	facts.KindNCCL:   "measure the host: preflight probe nccl",
 }
 
 // readTheLog is what makes the kernel's log known: most systems show it to root alone.

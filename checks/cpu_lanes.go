@@ -29,7 +29,10 @@ func decideLanes(s Subject) []Finding {
 	model := s.Host.CPU.Model
 	cpu, ok := s.Cat.CPU(model.Value)
 	if !model.Known() || !ok || cpu.Usable == 0 {
-		return []Finding{unknown(rigSubject, "the lanes of %q are not known", firstOf(model.Value, "this processor")).because(ev(model)).knownBy("add the processor to the catalogue, or give a snapshot of the host")}
+		if !model.Known() {
+			return []Finding{unknown(rigSubject, "the processor is not known").knownBy("give /proc/cpuinfo, or a snapshot of the host")}
+		}
+		return []Finding{unknown(rigSubject, "the lanes of %q are not known", model.Value).because(ev(model)).knownBy("add the processor to the catalogue, or give a snapshot of the host")}
 	}
 	sockets := s.Host.CPU.Sockets.Or(1)
 	have, need := cpu.Usable*sockets, 16*n

@@ -44,9 +44,23 @@ func goodHost(n int) *facts.Host {
 		}
 	}
 	h.NCCL = []facts.NCCLRun{goodRun(n, 14.2)}
+	h.Rates = goodRates(h.Cards, 24.6)
 	goodHealth(h)
 	addSoftware(h, n)
 	return h
+}
+
+// goodRates are copies between the host and each card, alone and all at once.
+func goodRates(cards []facts.Card, gbs float64) []facts.CardRate {
+	var out []facts.CardRate
+	for _, c := range cards {
+		for _, together := range []int{1, len(cards)} {
+			for _, direction := range []string{"h2d", "d2h"} {
+				out = append(out, facts.CardRate{BDF: c.BDF, Direction: direction, Cards: together, Bytes: 64 << 20, Best: gbs, Median: gbs, Source: src})
+			}
+		}
+	}
+	return out
 }
 
 func link16() facts.Link {

@@ -32,17 +32,60 @@ func decideNCCL(s Subject) []Finding {
 		return []Finding{skip(rigSubject, "one card has nobody to reduce with")}
 	}
 	var out []Finding
-	for i, run := range s.Host.NCCL {
-		f := judgeRun(s, run)
-		if i > 0 {
-			f.Subject = fmt.Sprintf("run-%d", i+1) // findings are told apart by their subject
+	for i, run := range primary(s.Host.NCCL) {
+		f := compared(s, judgeRun(s, run), run)
+		switch { // findings are told apart by their subject
+		case i == 0:
+		case run.Layout == "ranks":
+			f.Subject = "process-per-card"
+		default:
+			f.Subject = fmt.Sprintf("run-%d", i+1)
 		}
 		out = append(out, f)
 	}
 	if len(out) == 0 {
-		return []Finding{unknown(rigSubject, "no all-reduce was run").knownBy("run without --no-probe, with nccl-tests on the host")}
+		return []Finding{unknown(rigSubject, "no all-reduce was run").knownBy("measure the host: preflight probe nccl")}
 	}
 	return out
+}
+
+// primary are the runs to judge: those as the rig is set up. Runs without P2P are there to compare with, and judged
+// only where nothing else was run.
+func primary(runs []facts.NCCLRun) []facts.NCCLRun {
+	var out []facts.NCCLRun
+	for _, r := range runs {
+		if !r.NoP2P {
+			out = append(out, r)
+		}
+	}
+	if len(out) == 0 {
+		return runs
+	}
+	return out
+}
+
+// compared tells what the same run without P2P gave: that locates a fault, or shows what P2P is worth.
+func compared(s Subject, f Finding, run facts.NCCLRun) Finding {
+	if run.NoP2P {
+		return f.noting("run without P2P, since copies between the cards did not arrive")
+	}
+	for _, other := range s.Host.NCCL {
+		if !other.NoP2P || other.Layout != run.Layout {
+			continue
+		}
+		row, ok := other.Plateau()
+		switch bad := f.Verdict == Fail || f.Verdict == Warn; {
+		case ok && other.Wrong <= 0 && f.Verdict == Fail && (run.Hung || run.Error != "" || run.Wrong > 0):
+			f.Summary += fmt.Sprintf("; without P2P (NCCL_P2P_DISABLE=1) it runs, at %.1f GB/s: P2P is the broken path", row.BusBW)
+			return f
+		case other.Hung && bad:
+			f.Summary += "; it hangs without P2P (NCCL_P2P_DISABLE=1) as well"
+			return f
+		case ok:
+			return f.noting("%.1f GB/s without P2P", row.BusBW)
+		}
+	}
+	return f
 }
 
 func judgeRun(s Subject, run facts.NCCLRun) Finding {
@@ -64,7 +107,7 @@ func notRun(run facts.NCCLRun) (Finding, bool) {
 	switch {
 	case run.Missing != "":
 		return unknown(rigSubject, "%s", run.Missing).because(evs(run.Source, run.Missing)).
-			knownBy("install nccl-tests (git clone https://github.com/NVIDIA/nccl-tests && make, or your distribution's package), or give the output of all_reduce_perf with --from"), true
+			knownBy("mend what it says; or install nccl-tests (git clone https://github.com/NVIDIA/nccl-tests && make, or your distribution's package), or give the output of all_reduce_perf with --from"), true
 	case run.Busy != "":
 		return unknown(rigSubject, "the cards are busy: %s", run.Busy).because(evs(run.Source, run.Busy)).knownBy("run again when they are idle, or with --force"), true
 	case run.SingleRanks:
@@ -84,6 +127,8 @@ func incorrect(s Subject, run facts.NCCLRun) (Finding, bool) {
 	switch {
 	case run.Wrong > 0:
 		return base(fail(rigSubject, "%d values came out wrong", run.Wrong)).saw(fmt.Sprint(run.Wrong), "0").because(evs(run.Source, fmt.Sprintf("#wrong %d", run.Wrong))).fix("nccl.all-reduce/wrong-data"), true
+	case run.Wedged:
+		return base(fail(rigSubject, "the all-reduce hangs in the kernel%s: the driver is wedged", inPhase(run))).saw("hang", "a result").noting("%s", hangHint(s)).fix("nccl.all-reduce/wedged"), true
 	case run.Hung:
 		return base(fail(rigSubject, "the all-reduce hangs%s", inPhase(run))).saw("hang", "a result").noting("%s", hangHint(s)).fix("nccl.all-reduce/hang"), true
 	case run.Error != "":
@@ -113,7 +158,16 @@ func prefixed(p, s string) string {
 	return p + s
 }
 
-func inPhase(run facts.NCCLRun) string { return prefixed(" in ", run.Phase) }
+func inPhase(run facts.NCCLRun) string {
+	return prefixed(" in ", firstOf(phaseWords[run.Phase], run.Phase))
+}
+
+// phaseWords are the helper's phases in words.
+var phaseWords = map[string]string{
+	"cuda-init": "the driver's initialisation", "context": "opening a card", "memory": "taking memory on a card",
+	"nccl-id": "NCCL's rendezvous", "nccl-init": "NCCL's initialisation", "nccl-first": "the first all-reduce", "nccl-measure": "an all-reduce under load",
+	"nccl-end": "NCCL's end", "load-nccl": "loading libnccl", "load-cuda": "loading libcuda",
+}
 
 // hangHint names the causes that the facts at hand point at.
 func hangHint(s Subject) string {
@@ -130,6 +184,11 @@ func hangHint(s Subject) string {
 	}
 	if p2pClaimed(s) && driverDisables(s) {
 		return "the driver claims P2P on cards that normally have none"
+	}
+	for _, run := range s.Host.NCCL {
+		if run.NoP2P {
+			return "" // tried already, and told
+		}
 	}
 	return "try NCCL_P2P_DISABLE=1: when that works, P2P is the broken path"
 }

@@ -148,6 +148,9 @@ func slowestLink(s Subject, path string, ideal bool) (rate float64, what string,
 			return 0, "", false
 		}
 		r, name := planShare*rawGBs(g, w), fmt.Sprintf("Gen%d x%d", g, w)
+		if m := together(s, c.BDF); m > 0 && !ideal { // what was measured beats what was computed
+			r, name = min(m, r), "measured while all cards copy"
+		}
 		if n := sharers[firstLink(c)]; n > 1 && path == "SHM" {
 			hs := s.hops(c)
 			if up := planShare * linkGBs(s, hs[0]) / float64(n); up > 0 && up < r {

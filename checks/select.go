@@ -3,6 +3,8 @@ package checks
 import (
 	"fmt"
 	"strings"
+
+	"preflight/inventory"
 )
 
 // Selection is a user's choice of checks: ids, or their first part ("firmware" means every firmware.…).
@@ -20,7 +22,11 @@ func (s Selection) Validate() error {
 				known = known || selects(name, id)
 			}
 			if !known {
-				return fmt.Errorf("no check is called %q; there are %s", name, strings.Join(IDs(), ", "))
+				hint := ""
+				if near := inventory.Nearest(name, IDs()); near != "" {
+					hint = fmt.Sprintf(" (did you mean %s?)", near)
+				}
+				return fmt.Errorf("no check is called %q%s; there are %s", name, hint, strings.Join(IDs(), ", "))
 			}
 		}
 	}

@@ -10,6 +10,8 @@ import (
 // topology.p2p: can the cards reach each other's memory, and is that what such cards normally do?
 //
 //	one card                                            skip
+//	copies were made: one arrived wrong, or never       fail, that pair
+//	copies were made over every path that is claimed    pass: proved, whatever the driver says
 //	every pair over NVLink                              pass
 //	GeForce of 20-series and later, no P2P over PCIe    pass with a note (the driver disables it; NCCL uses SHM)
 //	such a GeForce, but the driver says OK              warn: a patched or faulty driver; only verified copies prove it
@@ -24,6 +26,9 @@ var topologyP2P = Check{ID: "topology.p2p", Title: "peer to peer", Decide: decid
 func decideP2P(s Subject) []Finding {
 	if n := cardCount(s); n == 1 || len(s.Cards) == 1 {
 		return []Finding{skip(rigSubject, "one card has no peer")}
+	}
+	if fs := measuredP2P(s); fs != nil {
+		return fs
 	}
 	if nvlinkAll(s) {
 		return []Finding{pass(rigSubject, "every pair of cards is joined by NVLink (%s)", s.Host.Topo[0].Level).saw(s.Host.Topo[0].Level, "").because(evs(s.Host.Topo[0].Source, s.Host.Topo[0].Level))}

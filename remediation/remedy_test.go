@@ -47,7 +47,8 @@ runtime.torch/broken runtime.torch/cpu-build runtime.torch/driver-old runtime.to
 runtime.torch/visible runtime.torch/nccl-override container.runtime/no-toolkit container.runtime/not-registered container.runtime/stale-cdi
 container.runtime/no-cgroups container.shm/small container.shm/full host.memlock/low host.ports/busy host.ports/ephemeral
 cluster.consistency/driver cluster.consistency/nccl cluster.consistency/kernel cluster.consistency/cmdline cluster.consistency/bios
-cluster.consistency/vbios cluster.consistency/persistence cluster.consistency/power`)
+cluster.consistency/vbios cluster.consistency/persistence cluster.consistency/power
+link.bandwidth/slow link.bandwidth/crowded topology.p2p/corrupt topology.p2p/slow nccl.all-reduce/wedged`)
 
 func TestEveryCodeHasARemedy(t *testing.T) {
 	c := remedies(t)
