@@ -7,6 +7,7 @@ import (
 	"time"
 
 	"github.com/spf13/cobra"
+	"github.com/spf13/pflag"
 
 	"preflight/checks"
 	"preflight/internal/fleet"
@@ -22,6 +23,8 @@ type checkFlags struct {
 	profile    string
 	failOn     string
 	noProbe    bool
+	engine     string
+	small      bool // cards that a processor plays: see demo
 	force      bool
 	probeLimit time.Duration
 	save       string
@@ -58,33 +61,22 @@ inventory; 3 at least one fail; 4 a required check is unknown or a rig was unrea
 	fl.StringVar(&f.profile, "profile", "", "judge every rig by this profile of the inventory")
 	fl.StringVar(&f.failOn, "fail-on", "fail", "what makes the exit code non-zero: fail, warn or unknown")
 	fl.BoolVar(&f.noProbe, "no-probe", false, "run nothing under load; results lying in the input are judged")
-	fl.BoolVar(&f.force, "force", false, "probe although cards are busy")
-	fl.DurationVar(&f.probeLimit, "probe-timeout", probe.DefaultLimit, "deadline of the all-reduce on a rig")
+	f.probing(fl)
+	fl.DurationVar(&f.probeLimit, "probe-timeout", probe.DefaultLimit, "deadline of one all-reduce on a rig")
 	fl.StringVar(&f.save, "save", "", "keep each rig's snapshot as RIG.tar.gz in this directory")
 	return c
+}
+
+// probing are the flags that check and probe share.
+func (f *checkFlags) probing(fl *pflag.FlagSet) {
+	fl.BoolVar(&f.force, "force", false, "probe although cards are busy")
+	fl.StringVar(&f.engine, "engine", "auto", "what measures: "+strings.Join(probe.Engines(), ", "))
 }
 
 func runCheck(ctx context.Context, env *environment, f *checkFlags, globs []string) error {
 	start := time.Now()
 	sel := checks.Selection{Only: f.only, Skip: f.skip}
-	if err := sel.Validate(); err != nil {
-		return usage("%w", err)
-	}
-	if !slices.ContainsFunc(checks.IDs(), sel.Has) && !slices.ContainsFunc(f.only, isSite) {
-		return usage("--only and --skip leave no check to look at")
-	}
-	switch {
-	case f.save != "" && len(f.target.from) > 0:
-		return usage("--save keeps what is read from hosts; --from is saved already")
-	case f.probeLimit <= 0:
-		return usage("--probe-timeout %s: it must be above 0", f.probeLimit)
-	}
-	switch f.failOn {
-	case "fail", "warn", "unknown":
-	default:
-		return usage("--fail-on %s: it takes fail, warn or unknown", f.failOn)
-	}
-	if err := f.output.validate(); err != nil {
+	if err := f.validate(sel); err != nil {
 		return err
 	}
 	t, err := f.target.resolve(env, globs, f.profile)
@@ -96,9 +88,10 @@ func runCheck(ctx context.Context, env *environment, f *checkFlags, globs []stri
 	if err != nil {
 		return err
 	}
-	wanted := sel.Has("nccl.all-reduce") || sel.Has("pcie.width") || sel.Has("pcie.speed")
+	opt := probe.Options{Engine: f.engine, Limit: f.probeLimit, Force: f.force, Small: f.small, AllReduce: sel.Has("nccl.all-reduce")}
+	opt.Links = sel.Has("link.bandwidth") || sel.Has("topology.p2p") || sel.Has("pcie.width") || sel.Has("pcie.speed")
 	results := t.run(ctx, env, fleet.Options{
-		Parallel: f.target.parallel, Probe: wanted && !f.noProbe, ProbeOpt: probe.Options{Limit: f.probeLimit, Force: f.force},
+		Parallel: f.target.parallel, Probe: (opt.Links || opt.AllReduce) && !f.noProbe, ProbeOpt: opt,
 		Serials: f.target.serials, Tool: version, Save: save,
 	})
 	judged := make([]checks.Judged, len(results))
@@ -122,6 +115,31 @@ func runCheck(ctx context.Context, env *environment, f *checkFlags, globs []stri
 		return exit{code: code}
 	}
 	return nil
+}
+
+// validate finds mistakes of the command line before any host is touched.
+func (f *checkFlags) validate(sel checks.Selection) error {
+	if err := sel.Validate(); err != nil {
+		return usage("%w", err)
+	}
+	if !slices.ContainsFunc(checks.IDs(), sel.Has) && !slices.ContainsFunc(f.only, isSite) {
+		return usage("--only and --skip leave no check to look at")
+	}
+	switch {
+	case f.save != "" && len(f.target.from) > 0:
+		return usage("--save keeps what is read from hosts; --from is saved already")
+	case f.probeLimit <= 0:
+		return usage("--probe-timeout %s: it must be above 0", f.probeLimit)
+	}
+	if !slices.Contains(probe.Engines(), f.engine) {
+		return usage("--engine %s: it takes %s", f.engine, strings.Join(probe.Engines(), ", "))
+	}
+	switch f.failOn {
+	case "fail", "warn", "unknown":
+	default:
+		return usage("--fail-on %s: it takes fail, warn or unknown", f.failOn)
+	}
+	return f.output.validate()
 }
 
 // isSite says whether a selection names rules of the site, which are not in the catalogue.

@@ -75,10 +75,13 @@ func runDemo(ctx context.Context, env *environment, f *demoFlags) error {
 		return failed(err)
 	}
 	defer rigs.Close()
+	if err := rigs.GiveLibraries(); err != nil {
+		_, _ = fmt.Fprintf(env.stderr, "preflight: %v\nThe rigs' cards cannot be measured by the native helper; the all-reduce is their nccl-tests'.\n", err)
+	}
 	announce(env, rigs, specs)
 	check := &checkFlags{
-		target: targetFlags{inventory: rigs.InventoryPath, parallel: len(specs), ssh: sshFlags{config: os.DevNull}},
-		output: f.output, failOn: "fail", probeLimit: 30 * time.Second,
+		target: targetFlags{inventory: rigs.InventoryPath, shown: "rigs.hcl", parallel: len(specs), ssh: sshFlags{config: os.DevNull}},
+		output: f.output, failOn: "fail", engine: "auto", small: true, probeLimit: 12 * time.Second,
 	}
 	result := runCheck(ctx, env, check, nil)
 	if f.keep {
@@ -88,13 +91,15 @@ func runDemo(ctx context.Context, env *environment, f *demoFlags) error {
 	return result
 }
 
-// specs are the rigs to build: three by default, one with --fault.
+// specs are the rigs to build: four by default, one with --fault.
 func (f *demoFlags) specs() ([]rigsim.Spec, error) {
 	if len(f.faults) == 0 {
 		four, eight := rigsim.Healthy("frame-4", 4), rigsim.Healthy("server-8", 8)
 		four.Faults = []rigsim.Kind{rigsim.NarrowSlot, rigsim.LowRAM}
 		eight.Faults = []rigsim.Kind{rigsim.ReBAROff, rigsim.PSUShort}
-		return []rigsim.Spec{rigsim.Healthy("desk-2", 2), four, eight}, nil
+		stuck := rigsim.Healthy("stuck-2", 2)
+		stuck.Faults = []rigsim.Kind{rigsim.P2PHang}
+		return []rigsim.Spec{rigsim.Healthy("desk-2", 2), stuck, four, eight}, nil
 	}
 	if f.cards < 1 || f.cards > 8 {
 		return nil, usage("--cards %d: 1 to 8 can be simulated", f.cards)

@@ -37,7 +37,7 @@ var words = regexp.MustCompile(`(^|[ (])[a-z]{2,}([ ,;:)]|$)`)
 var placeholders = regexp.MustCompile(`%(?:\[\d+\])?[-+# 0]*\d*(?:\.\d+)?[a-zA-Z%]`)
 
 // notSpoken are literals in the rooms above that no person reads as a sentence.
-var notSpoken = regexp.MustCompile(`^(json:|checks: |catalogue:|Gen%d x%d$|GeForce $|chipset port $|Incompatible NCCL versions$|no-cgroups = true$|device handle$)`)
+var notSpoken = regexp.MustCompile(`^(json:|checks: |catalogue:|Gen%d x%d$|GeForce $|chipset port $|Incompatible NCCL versions$|no-cgroups = true$|device handle$| \(did you mean)`)
 
 // silent are functions whose arguments are patterns, programs' errors, or raw evidence.
 var silent = []string{"MustCompile", "Errorf", "evs"}

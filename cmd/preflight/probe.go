@@ -8,32 +8,59 @@ import (
 
 func newProbe(env *environment) *cobra.Command {
 	c := &cobra.Command{
-		Use:     "probe",
-		Short:   "Measure rigs under load",
-		Example: "  preflight probe nccl -i rigs.hcl",
+		Use:   "probe",
+		Short: "Measure rigs under load",
+		Long: `probe measures rigs and judges what was measured; check does the same among all else. It sends a
+small helper to each rig, which needs the NVIDIA driver there and nothing more, and takes it away.
+Where the helper finds no libnccl, nccl-tests or torch of the rig are used.`,
+		Example: `  preflight probe links -i rigs.hcl
+  preflight probe nccl -i rigs.hcl node-a -v`,
 	}
-	c.AddCommand(newProbeNCCL(env))
+	c.AddCommand(newProbeLinks(env), newProbeNCCL(env))
 	return c
 }
 
-// newProbeNCCL is check reduced to what the all-reduce tells: the run itself, and the links while it ran.
+// measures are the checks that each kind of probe decides.
+var measures = map[string][]string{
+	"links": {"link.bandwidth", "topology.p2p", "pcie.width", "pcie.speed"},
+	"nccl":  {"nccl.all-reduce", "topology.p2p", "pcie.width", "pcie.speed"},
+}
+
+func newProbeLinks(env *environment) *cobra.Command {
+	return probing(env, "links", &cobra.Command{
+		Use:   "links [RIG...]",
+		Short: "Measure host-to-card and card-to-card copies, and judge the links",
+		Long: `probe links copies between the host and each card, alone and all at once, in both directions,
+and between every pair of cards, every byte compared; it samples width and speed of every link
+meanwhile. Cards at work are left alone unless --force is given. It leaves nothing on the rigs.`,
+		Example: `  preflight probe links -i rigs.hcl
+  preflight probe links --local -v`,
+	})
+}
+
 func newProbeNCCL(env *environment) *cobra.Command {
-	f := &checkFlags{only: []string{"nccl.all-reduce", "pcie.width", "pcie.speed"}, failOn: "fail"}
-	c := &cobra.Command{
+	return probing(env, "nccl", &cobra.Command{
 		Use:   "nccl [RIG...]",
 		Short: "Run an all-reduce over all cards of each rig, and judge it and the links",
-		Long: `probe nccl runs an all-reduce over all cards with nccl-tests found on the host, samples
-width and speed of every link meanwhile, and judges both. Cards at work are left alone unless
---force is given. It needs no more than nccl-tests on the host and leaves nothing there.`,
+		Long: `probe nccl runs an all-reduce over all cards, in one process and in a process for each card,
+checks the sums, samples width and speed of every link meanwhile, and judges all of it. P2P is
+proved by copies first; where it fails, the run is repeated without. Cards at work are left alone
+unless --force is given. It leaves nothing on the rigs.`,
 		Example: `  preflight probe nccl -i rigs.hcl
-  preflight probe nccl -i rigs.hcl node-a -v --probe-timeout 3m`,
-		RunE: func(cmd *cobra.Command, args []string) error { return runCheck(cmd.Context(), env, f, args) },
-	}
+  preflight probe nccl -i rigs.hcl node-a -v --probe-timeout 3m
+  preflight probe nccl -i rigs.hcl --engine nccl-tests`,
+	})
+}
+
+// probing is check reduced to what one kind of probe tells.
+func probing(env *environment, kind string, c *cobra.Command) *cobra.Command {
+	f := &checkFlags{only: measures[kind], failOn: "fail"}
+	c.RunE = func(cmd *cobra.Command, args []string) error { return runCheck(cmd.Context(), env, f, args) }
 	fl := c.Flags()
 	f.target.add(fl, false)
 	f.output.add(fl)
-	fl.BoolVar(&f.force, "force", false, "probe although cards are busy")
-	fl.DurationVar(&f.probeLimit, "probe-timeout", probe.DefaultLimit, "deadline of the all-reduce on a rig")
+	f.probing(fl)
+	fl.DurationVar(&f.probeLimit, "probe-timeout", probe.DefaultLimit, "deadline of one all-reduce on a rig")
 	fl.StringVar(&f.save, "save", "", "keep each rig's snapshot as RIG.tar.gz in this directory")
 	return c
 }

@@ -37,6 +37,9 @@ func buildReport(t *target, results []fleet.Result, start time.Time, code int, l
 	}
 	for i, r := range results {
 		g := reportRig(cat, r, l)
+		for j := range g.Fixes {
+			g.Fixes[j].Verify = verifyWith(g.Fixes[j].Verify, g.Name, t.flags)
+		}
 		if t.notes != nil {
 			g.Notes = append(g.Notes, t.notes[i]...)
 		}
@@ -86,8 +89,8 @@ func failureOf(err error) *report.Failure {
 	return &report.Failure{Phase: "collect", Summary: err.Error()}
 }
 
-// fixes collects the remedies of a rig's root causes: the one that clears most findings first, else in the order of
-// the findings. What a fault explains is mended with it, so a consequence gets no fix of its own; it is listed among
+// fixes collects the remedies of a rig's root causes: faults before warnings, the one that clears most findings first, else in
+// the order of the findings. What a fault explains is mended with it, so a consequence gets no fix of its own; it is listed among
 // what the fix clears.
 func fixes(cat *remediation.Catalog, r fleet.Result, l lang.Language) []report.Fix {
 	board := remediation.Board{Vendor: r.Host.Board.Vendor.Value, Name: r.Host.Board.Name.Value, BIOS: r.Host.BIOS.Version.Value}
@@ -121,11 +124,36 @@ func fixes(cat *remediation.Catalog, r fleet.Result, l lang.Language) []report.F
 			break
 		}
 	}
-	slices.SortStableFunc(out, func(a, b report.Fix) int { return len(b.Clears) - len(a.Clears) })
+	failed := func(f report.Fix) bool {
+		return slices.ContainsFunc(r.Findings, func(x checks.Finding) bool { return x.Verdict == checks.Fail && slices.Contains(f.Clears, x.ID) })
+	}
+	slices.SortStableFunc(out, func(a, b report.Fix) int {
+		if fa, fb := failed(a), failed(b); fa != fb { // faults before warnings, however many
+			if fa {
+				return -1
+			}
+			return 1
+		}
+		return len(b.Clears) - len(a.Clears)
+	})
 	for i := range out {
 		out[i].Number = i + 1
 	}
 	return out
+}
+
+// verifyWith puts what this run looked at into a command that looks again: the inventory by its name, this machine, or,
+// where saved input had no inventory, the machine that it came from.
+func verifyWith(command, rig string, flags *targetFlags) string {
+	switch {
+	case flags == nil:
+		return command
+	case flags.shown != "":
+		return command
+	case flags.inventory != "":
+		return strings.Replace(command, "-i rigs.hcl", "-i "+flags.inventory, 1)
+	}
+	return strings.TrimSpace(strings.TrimSuffix(strings.Replace(command, "-i rigs.hcl", "--local", 1), " "+rig))
 }
 
 // naming are the values of a finding that say what it is about. A fix for several names them all; in a command, which

@@ -28,6 +28,7 @@ type targetFlags struct {
 	parallel  int
 	serials   bool
 	ssh       sshFlags
+	shown     string // a name for an inventory that the user did not give
 }
 
 func (t *targetFlags) add(fl *pflag.FlagSet, offline bool) {

@@ -20,7 +20,7 @@ type row struct {
 // text is the summary, for several cards without the first one's address.
 func (r row) text(l lang.Language, cards int) string {
 	s := r.finding.Summary
-	if r.count == 1 {
+	if r.count == 1 || !strings.Contains(r.finding.Subject, ":") { // several runs are no several cards
 		return s
 	}
 	rest := strings.TrimLeft(strings.TrimPrefix(s, r.finding.Subject), ":： ")

@@ -216,3 +216,28 @@ func TestSafeShowsWhatCouldHide(t *testing.T) {
 		}
 	}
 }
+
+// A fix that an earlier rig was told in the same words is named, not told again; many rigs end with a count.
+func TestManyRigs(t *testing.T) {
+	r := sample()
+	a, b := r.Rigs[0], r.Rigs[1]
+	c, d := a, a
+	c.Name, d.Name, d.Verdict = "node-c", "node-d", checks.Pass
+	d.Findings, d.Fixes = nil, nil
+	r.Rigs = []Rig{a, c, b, d}
+	var out bytes.Buffer
+	if err := WriteText(&out, r, TextOptions{}); err != nil {
+		t.Fatal(err)
+	}
+	text := out.String()
+	if strings.Count(text, "NVreg_EnableResizableBar") != 1 || !strings.Contains(text, "the same steps as fix 1 of node-a") {
+		t.Errorf("steps are told %d times:\n%s", strings.Count(text, "NVreg_EnableResizableBar"), text)
+	}
+	if !strings.Contains(text, "4 rigs: 2 fail, 1 pass, 1 not reached\n") {
+		t.Errorf("no count:\n%s", text)
+	}
+	out.Reset()
+	if err := WriteText(&out, r.In(lang.Zh), TextOptions{Lang: lang.Zh}); err != nil || !strings.Contains(out.String(), "4 台主机：2 台不通过，1 台通过，1 台未连接") || !strings.Contains(out.String(), "步骤与node-a 的修复 1相同") {
+		t.Errorf("%v\n%s", err, out.String())
+	}
+}

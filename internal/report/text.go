@@ -34,7 +34,7 @@ var marks = map[checks.Verdict]struct {
 
 // WriteText writes the view for people: the answer first, then how to mend it.
 func WriteText(w io.Writer, r *Report, o TextOptions) error {
-	t := &textWriter{o: o, room: 60}
+	t := &textWriter{o: o, room: 60, told: map[string]string{}}
 	for _, g := range r.Rigs { // piped, the verdicts stand below each other
 		t.room = max(t.room, visible(headlineOf(g)))
 	}
@@ -44,6 +44,7 @@ func WriteText(w io.Writer, r *Report, o TextOptions) error {
 		}
 		t.rig(g)
 	}
+	t.fleet(r)
 	if !o.Quiet {
 		t.tail(r)
 	}
@@ -54,7 +55,8 @@ func WriteText(w io.Writer, r *Report, o TextOptions) error {
 type textWriter struct {
 	b    strings.Builder
 	o    TextOptions
-	room int // columns of the headline before the verdict, where the width is not limited
+	told map[string]string // fixes by their words -> the rig that was told them
+	room int               // columns of the headline before the verdict, where the width is not limited
 }
 
 func (t *textWriter) line(format string, args ...any) {
@@ -151,7 +153,7 @@ func (t *textWriter) rig(g Rig) {
 		t.wrapped("  "+t.label("note:"), 8, Safe(n))
 	}
 	for _, f := range g.Fixes {
-		t.fix(f)
+		t.fix(g, f)
 	}
 }
 
@@ -277,9 +279,17 @@ func unknowns(g Rig) []unknownGroup {
 	return out
 }
 
-func (t *textWriter) fix(f Fix) {
+// fix writes how to mend one kind of fault. What an earlier rig was told in the same words is not told again.
+func (t *textWriter) fix(g Rig, f Fix) {
 	t.line("")
 	t.wrapped(t.paint(text.Colors{text.Bold}, t.say("fix %d", f.Number))+"  ", 7, fmt.Sprintf("%s  (%s)", Safe(f.Title), t.o.Lang.Say(rebootLabel(f.Reboot))))
+	words := f.Title + fmt.Sprint(f.Steps)
+	if before, told := t.told[words]; told {
+		t.line("  %s", t.say("the same steps as %s", before))
+		f.Steps = nil
+	} else {
+		t.told[words] = t.say("fix %d of %s", f.Number, Safe(g.Name))
+	}
 	for i, s := range f.Steps {
 		t.wrapped(fmt.Sprintf("  %d. ", i+1), 5, Safe(s.Text))
 		if s.Menu != "" {
