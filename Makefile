@@ -8,7 +8,7 @@ HOST_SH   := internal/collect/collector.sh $(wildcard internal/probe/*.sh)
 HELPERS   := internal/probe/helper/linux-amd64.gz internal/probe/helper/linux-arm64.gz
 CASES     ?= ../shared/cases
 
-.PHONY: build helper demo test lint bench cases release fuzz clean
+.PHONY: build helper demo test test-gpu lint bench cases release fuzz clean
 
 build: helper ## bin/preflight, static, with the native helper inside
 	CGO_ENABLED=0 $(GO) build -trimpath -ldflags '$(LDFLAGS)' -o bin/preflight ./cmd/preflight
@@ -25,6 +25,11 @@ demo: build ## simulated rigs on loopback over real SSH, checked and reported; c
 
 test: helper ## everything that needs nothing but Go and a C compiler; what is skipped says why
 	$(GO) test $(TESTFLAGS) ./...
+
+test-gpu: build ## on a machine with a real GPU: all that measures, printed as it was seen
+	@if ! [ -e /dev/nvidiactl ]; then echo "skip: no NVIDIA driver on this machine (/dev/nvidiactl)"; exit 0; fi; \
+		for probe in links nccl; do echo "== preflight probe $$probe --local -v"; ./bin/preflight probe $$probe --local -v; echo "exit $$?"; done; \
+		echo "== preflight check --local"; ./bin/preflight check --local --save .; echo "exit $$?"
 
 lint: ## format, vet, staticcheck, shell scripts that run on hosts
 	@out=$$($(GO) tool gofumpt -l $$(git ls-files '*.go')); [ -z "$$out" ] || { echo "not gofumpt-formatted:"; echo "$$out"; exit 1; }
