@@ -131,3 +131,24 @@ func TestRunsWithoutP2PLocateTheFault(t *testing.T) {
 		})
 	}
 }
+
+// What stands in the way of a measurement has a sentence of its own, and is no fault of the cards.
+func TestHindrances(t *testing.T) {
+	said := map[string]string{}
+	for key := range measuring {
+		rig, h := goodRig(4), goodHost(4)
+		h.Rates, h.Helper = nil, facts.Helper{Ended: of("exit"), Key: of(key), Reason: of("the driver's words"), Phase: of("cuda-init")}
+		h.NCCL = []facts.NCCLRun{{Engine: "native", Layout: "single", Ranks: 4, Wrong: -1, Key: key, Error: "the driver's words", Source: src}}
+		fs := judge(rig, h)
+		for _, check := range []string{"link.bandwidth", "nccl.all-reduce"} {
+			v, f := verdictOf(fs, check)
+			if v != Unknown || f.Known == "" || f.Summary != measuring[key].text {
+				t.Errorf("%s, %s: %s %q", check, key, v, f.Summary)
+			}
+		}
+		if other, twice := said[measuring[key].text]; twice {
+			t.Errorf("%s and %s say the same", key, other)
+		}
+		said[measuring[key].text] = key
+	}
+}

@@ -56,6 +56,9 @@ func decideLinkBandwidth(s Subject) []Finding {
 // unmeasured says why there are no figures: the helper did not run, and why not.
 func unmeasured(s Subject) Finding {
 	h := s.Host.Helper
+	if f, ok := hindered(h.Key.Value, ev(h.Reason), ev(h.Phase)); ok {
+		return f
+	}
 	switch {
 	case h.Reason.Known() && h.Ended.Value != "never":
 		return unknown(rigSubject, "the helper could not measure: %s", h.Reason.Value).because(ev(h.Reason), ev(h.Phase)).knownBy("mend what it says, and run the check again")

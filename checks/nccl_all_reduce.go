@@ -104,6 +104,9 @@ func judgeRun(s Subject, run facts.NCCLRun) Finding {
 
 // notRun: the probe could not or would not measure.
 func notRun(run facts.NCCLRun) (Finding, bool) {
+	if f, ok := hindered(run.Key, evs(run.Source, run.Error)); ok && len(run.Rows) == 0 {
+		return f, true
+	}
 	switch {
 	case run.Missing != "":
 		return unknown(rigSubject, "%s", run.Missing).because(evs(run.Source, run.Missing)).
