@@ -2,6 +2,7 @@ package checks
 
 import (
 	"fmt"
+	"strings"
 
 	"preflight/internal/facts"
 )
@@ -66,6 +67,9 @@ func unmeasured(s Subject) Finding {
 		return unknown(rigSubject, "the helper did not run: %s", h.Reason.Value).because(ev(h.Reason)).knownBy("mend what it says, and run the check again")
 	}
 	for _, run := range s.Host.NCCL {
+		if run.Missing != "" && strings.HasPrefix(run.Missing, "the driver ") {
+			return unknown(rigSubject, "%s", run.Missing).because(evs(run.Source, run.Missing)).knownBy("mend driver.loaded first")
+		}
 		if run.Busy != "" {
 			return unknown(rigSubject, "the cards are busy: %s", run.Busy).because(evs(run.Source, run.Busy)).knownBy("run again when they are idle, or with --force")
 		}

@@ -108,6 +108,8 @@ func notRun(run facts.NCCLRun) (Finding, bool) {
 		return f, true
 	}
 	switch {
+	case run.Missing != "" && run.Engine == "none" && strings.HasPrefix(run.Missing, "the driver "):
+		return unknown(rigSubject, "%s", run.Missing).because(evs(run.Source, run.Missing)).knownBy("mend driver.loaded first"), true
 	case run.Missing != "":
 		return unknown(rigSubject, "%s", run.Missing).because(evs(run.Source, run.Missing)).
 			knownBy("mend what it says; or install nccl-tests (git clone https://github.com/NVIDIA/nccl-tests && make, or your distribution's package), or give the output of all_reduce_perf with --from"), true
