@@ -80,7 +80,7 @@ func runInit(ctx context.Context, env *environment, f *initFlags, hosts []string
 	defer t.close()
 	var found []inventory.Found
 	code := checks.ExitOK
-	for _, r := range t.run(ctx, env, fleet.Options{Parallel: f.target.parallel, Tool: version}) {
+	for _, r := range t.run(ctx, env, fleet.Options{Look: true, Parallel: f.target.parallel, Tool: version}) {
 		if r.Host == nil {
 			_, _ = fmt.Fprintf(env.stderr, "preflight: %s: %v\n", r.Rig.Name, r.Err)
 			code = checks.ExitUnknown
@@ -140,7 +140,7 @@ func runRefresh(ctx context.Context, env *environment, f *initFlags, globs []str
 		before = facts.FromSnapshot(s)
 	}
 	sources := map[string][]byte{}
-	for _, r := range t.run(ctx, env, fleet.Options{Parallel: f.target.parallel, Tool: version}) {
+	for _, r := range t.run(ctx, env, fleet.Options{Look: true, Parallel: f.target.parallel, Tool: version}) {
 		if r.Host == nil {
 			return exit{checks.ExitUnknown, fmt.Errorf("%s: %w", r.Rig.Name, r.Err)}
 		}

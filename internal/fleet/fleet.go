@@ -31,6 +31,7 @@ type Open func(ctx context.Context, rig *inventory.Rig) (Host, error)
 type Options struct {
 	Parallel int // rigs at once; 0 means DefaultParallel
 	Probe    bool
+	Look     bool // facts are wanted, no verdict is told
 	Raw      bool // only read and save: no facts, no findings
 	ProbeOpt probe.Options
 	Serials  bool
@@ -119,7 +120,7 @@ func one(ctx context.Context, rig *inventory.Rig, open Open, o Options) Result {
 	tell := func(p Phase) { o.Events(Event{Rig: rig.Name, Phase: p, Elapsed: time.Since(start)}) }
 	defer func() {
 		done := Event{Rig: rig.Name, Phase: Done, Elapsed: time.Since(start), Verdict: r.Judged().Verdict(), Err: r.Err}
-		if o.Raw && r.Err == nil {
+		if (o.Raw || o.Look) && r.Err == nil {
 			done.Verdict = ""
 		}
 		o.Events(done)
