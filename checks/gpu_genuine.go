@@ -114,6 +114,9 @@ func otherName(s Subject, c facts.Card, rows []catalog.GPU) (Finding, bool) {
 		return Finding{}, false
 	}
 	name, found := plainName(c.Name.Value), false
+	if slices.ContainsFunc(rows, func(g catalog.GPU) bool { return plainName(g.Name) == name }) {
+		return Finding{}, false
+	}
 	for _, g := range s.Cat.GPUs {
 		if plainName(g.Name) != name {
 			continue
