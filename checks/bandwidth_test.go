@@ -96,6 +96,19 @@ func TestCopiesBetweenCards(t *testing.T) {
 	}
 }
 
+// A run that was broken off proves no fault and no health; wrong sums that were seen before count all the same.
+func TestRunsThatBrokeOff(t *testing.T) {
+	for wrong, want := range map[int64]Verdict{-1: Unknown, 0: Unknown, 3: Fail} {
+		rig, h := goodRig(4), goodHost(4)
+		run := goodRun(4, 14)
+		run.Wrong, run.Cut, run.Phase = wrong, "the connection ended during the run", "nccl-measure"
+		h.NCCL = []facts.NCCLRun{run}
+		if v, f := verdictOf(judge(rig, h), "nccl.all-reduce"); v != want || want == Unknown && f.Known == "" {
+			t.Errorf("%d wrong: %s %s", wrong, v, f.Summary)
+		}
+	}
+}
+
 // What the same run without P2P gave locates a hang.
 func TestRunsWithoutP2PLocateTheFault(t *testing.T) {
 	hung := facts.NCCLRun{Engine: "native", Layout: "single", Ranks: 4, Wrong: -1, Hung: true, Phase: "nccl-first", Source: src}

@@ -115,6 +115,9 @@ func notRun(run facts.NCCLRun) (Finding, bool) {
 			knownBy("mend what it says; or install nccl-tests (git clone https://github.com/NVIDIA/nccl-tests && make, or your distribution's package), or give the output of all_reduce_perf with --from"), true
 	case run.Busy != "":
 		return unknown(rigSubject, "the cards are busy: %s", run.Busy).because(evs(run.Source, run.Busy)).knownBy("run again when they are idle, or with --force"), true
+	case run.Cut != "" && run.Wrong <= 0:
+		return unknown(rigSubject, "the run broke off before its end: %s", run.Cut).because(evs(run.Source, run.Cut+inPhase(run))).
+			knownBy("run it again; where the host went down meanwhile, read what its log says of that (journalctl -b -1)"), true
 	case run.SingleRanks:
 		return unknown(rigSubject, "independent jobs of one rank each: this nccl-tests was built without MPI").because(evs(run.Source, "ranks "+strconv.Itoa(run.Ranks))).
 			knownBy("run all_reduce_perf -g N without mpirun"), true

@@ -24,6 +24,7 @@ type NCCLRun struct {
 	Warnings    []string  `json:"warnings,omitempty"`     // WARN lines of NCCL's own log
 	Busy        string    `json:"busy,omitempty"`         // not run: what keeps the cards busy
 	Missing     string    `json:"missing,omitempty"`      // not run: why there is no engine
+	Cut         string    `json:"cut,omitempty"`          // broken off before its end by something else than the cards: what was heard proves nothing more
 	Source      string    `json:"source"`
 }
 

@@ -1,7 +1,6 @@
 package facts
 
 import (
-	"bufio"
 	"bytes"
 	"encoding/json"
 	"fmt"
@@ -15,8 +14,11 @@ const ProbeNativePath = "probe/native.jsonl"
 
 const nativeSource = "probe:native"
 
-// nativeLines bounds what is read of a conversation.
-const nativeLines = 100_000
+// nativeLines bounds what is read of a conversation, nativeLine one line of it in bytes.
+const (
+	nativeLines = 100_000
+	nativeLine  = 1 << 20
+)
 
 // nativeReader goes through a conversation once.
 type nativeReader struct {
@@ -26,22 +28,25 @@ type nativeReader struct {
 	library wire.Library   // libnccl as loaded last
 	open    string         // the phase that has begun and not ended
 	run     *NCCLRun       // the all-reduce that is going on
+	done    bool           // the request was answered to its end
 }
 
 // readNative takes rates, copies between cards and all-reduces from the helper's own words. A line that is not its
-// language is left out: the conversation may have been cut anywhere.
+// language, or longer than any that it says, is left out: the conversation may have been cut anywhere.
 func readNative(b *builder) {
 	raw, ok := b.snap.Files[ProbeNativePath]
 	if !ok {
 		return
 	}
 	r := nativeReader{b: b, bdf: map[int]string{}}
-	lines := bufio.NewScanner(bytes.NewReader(raw))
-	lines.Buffer(nil, 1<<20)
-	for n := 0; lines.Scan() && n < nativeLines; n++ {
+	n := 0
+	for line := range bytes.Lines(raw) {
 		var e wire.Entry
-		if json.Unmarshal(lines.Bytes(), &e) != nil {
+		if len(line) > nativeLine || json.Unmarshal(line, &e) != nil {
 			continue
+		}
+		if n++; n > nativeLines && e.Ended == nil {
+			continue // how it ended still counts
 		}
 		switch {
 		case e.Request != nil:
@@ -57,7 +62,7 @@ func readNative(b *builder) {
 }
 
 func (r *nativeReader) begin(q wire.Request) {
-	r.request, r.open = q, ""
+	r.request, r.open, r.done = q, "", false
 	if q.Command != wire.CommandAllReduce && q.Command != wire.CommandAcross {
 		return
 	}
@@ -68,7 +73,8 @@ func (r *nativeReader) begin(q wire.Request) {
 	r.run = run
 }
 
-// closeRun ends an all-reduce: one whose last line never came is stuck in the phase that was open.
+// closeRun ends an all-reduce. One whose last line never came was broken off: why is what ended tells, and only a
+// deadline that passed makes it a hang.
 func (r *nativeReader) closeRun() {
 	if r.run == nil {
 		return
@@ -82,11 +88,14 @@ func (r *nativeReader) closeRun() {
 		}
 		return
 	}
-	if len(run.Rows) == 0 && !run.Hung && run.Error == "" && r.open != "" {
-		run.Hung, run.Phase = true, r.open
+	if !r.done && !run.Hung && run.Error == "" && run.Cut == "" {
+		run.Cut = "nothing more was heard"
+	}
+	if run.Cut != "" {
+		run.Phase = firstNonEmpty(run.Phase, r.open)
 	}
 	run.Library, run.Path = firstNonEmpty(run.Library, r.library.Version), firstNonEmpty(r.library.Real, r.library.Path)
-	if len(run.Rows) > 0 || run.Hung || run.Error != "" {
+	if len(run.Rows) > 0 || run.Hung || run.Error != "" || run.Cut != "" {
 		r.b.host.NCCL = append(r.b.host.NCCL, run)
 	}
 }
@@ -117,8 +126,11 @@ func (r *nativeReader) line(l wire.Line) {
 	if l.State == wire.StateTimeout || l.State == wire.StateError && l.Error != nil {
 		r.trouble(l)
 	}
-	if l.Phase == wire.PhaseDone && l.Outcome == wire.OutcomeWedged && r.run != nil {
-		r.run.Wedged = true
+	if l.Phase == wire.PhaseDone {
+		r.done = true
+		if r.run != nil && l.Outcome == wire.OutcomeWedged {
+			r.run.Wedged = true
+		}
 	}
 }
 
@@ -169,7 +181,7 @@ func (r *nativeReader) name(ordinal int) string {
 }
 
 func (r *nativeReader) rate(card int, w wire.Bandwidth) {
-	if !sane(w.Best) || !sane(w.Median) {
+	if !sane(w.Best, w.Median, w.In, w.Out, w.Spread) || w.Bytes <= 0 || w.Cards < 1 || !directions[w.Direction] {
 		return
 	}
 	r.b.host.Rates = append(r.b.host.Rates, CardRate{
@@ -177,13 +189,19 @@ func (r *nativeReader) rate(card int, w wire.Bandwidth) {
 	})
 }
 
+// directions of a copy between host and card.
+var directions = map[string]bool{wire.HostToCard: true, wire.CardToHost: true, wire.BothWays: true}
+
 func (r *nativeReader) pair(a, b int, p wire.Pair) {
+	if !sane(p.Best, p.Median) || p.Wrong < 0 || p.Bytes < 0 || a == b {
+		return
+	}
 	r.b.host.Copies = append(r.b.host.Copies, PeerCopy{From: r.name(a), To: r.name(b), Path: p.Path, Result: p.Result, Best: p.Best, Bytes: p.Bytes, Wrong: p.Wrong, Source: nativeSource})
 }
 
 // row is one size; every process of a run tells the same size, and the slowest of them counts.
 func (r *nativeReader) row(a wire.AllReduce) {
-	if !sane(a.BusBW) || a.BusBW <= 0 {
+	if !sane(a.BusBW, a.AlgBW) || a.BusBW <= 0 || a.Wrong < 0 || a.Bytes <= 0 || a.Ranks < 1 {
 		return
 	}
 	run := r.run
@@ -222,11 +240,32 @@ func (r *nativeReader) ended(e wire.Ended) {
 	if e.Why != "" && !h.Reason.Known() {
 		h.Reason = Of(e.Why, nativeSource)
 	}
-	if e.How == wire.EndedWedged && r.run != nil {
-		r.run.Hung, r.run.Wedged = true, true
-		r.run.Phase = firstNonEmpty(r.run.Phase, r.open)
+	if r.run == nil || r.done && e.How != wire.EndedWedged {
+		return
 	}
+	switch {
+	case e.How == wire.EndedWedged:
+		r.run.Hung, r.run.Wedged = true, true
+	case r.run.Hung, r.run.Error != "": // seen before the end
+	case e.How == wire.EndedKilled, e.How == wire.EndedExit && e.Code == exitAlarm:
+		r.run.Hung = true
+	case e.How == wire.EndedExit:
+		r.run.Cut = fmt.Sprintf("the helper ended with %d", e.Code)
+	default:
+		r.run.Cut = firstNonEmpty(e.Why, "nothing more was heard")
+	}
+	r.run.Phase = firstNonEmpty(r.run.Phase, r.open)
 }
 
+// exitAlarm is the shell's status of a helper whose alarm went off (128 + SIGALRM): not even its own watchdog ran.
+const exitAlarm = 128 + 14
+
 // sane refuses figures that no link has.
-func sane(gbs float64) bool { return gbs >= 0 && gbs < 1e5 }
+func sane(gbs ...float64) bool {
+	for _, v := range gbs {
+		if v < 0 || v >= 1e5 {
+			return false
+		}
+	}
+	return true
+}

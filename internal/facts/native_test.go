@@ -60,7 +60,10 @@ func TestConversationsThatBreakOff(t *testing.T) {
 		reason      string // of the helper as a whole
 	}{
 		{"a phase passed its limit", []string{begun, `{"phase":"nccl-first","state":"timeout","t":46}`, `{"phase":"done","state":"end","t":47,"outcome":"timeout"}`}, true, "nccl-first", "", false, ""},
-		{"nothing more was heard", []string{begun}, true, "nccl-first", "", false, ""},
+		{"killed by the shell past its limit", []string{begun, `{"ended":{"how":"killed","code":0}}`}, true, "nccl-first", "", false, ""},
+		{"killed after a first size", []string{`{"phase":"nccl-measure","state":"result","t":1,"all_reduce":{"layout":"single","ranks":2,"bytes":67108864,"time_us":5000,"algbw":13.4,"busbw":13.4,"wrong":0}}`, begun, `{"ended":{"how":"killed","code":0}}`}, true, "nccl-first", "", false, ""},
+		{"its alarm went off", []string{begun, `{"ended":{"how":"exit","code":142}}`}, true, "nccl-first", "", false, ""},
+		{"cut after a hang was told", []string{begun, `{"phase":"nccl-first","state":"timeout","t":46}`, `{"ended":{"how":"cut","code":0,"why":"reset"}}`}, true, "nccl-first", "", false, ""},
 		{"stuck in the kernel", []string{begun, `{"phase":"nccl-first","state":"timeout","t":46}`, `{"phase":"done","state":"end","t":47,"outcome":"wedged"}`}, true, "nccl-first", "", true, ""},
 		{"an error", []string{`{"phase":"nccl-init","state":"error","t":1,"error":{"key":"nccl-cuda","call":"ncclCommInitAll","code":1,"text":"unhandled cuda error","last":"Cuda failure 2"}}`, done}, false, "nccl-init", "ncclCommInitAll: unhandled cuda error (1): Cuda failure 2", false, ""},
 		{"no libnccl is no fault of the cards", []string{`{"phase":"load-nccl","state":"error","t":1,"error":{"key":"no-libnccl","text":"no libnccl.so.2 was found"}}`, done}, false, "", "", false, "no libnccl.so.2 was found"},
@@ -91,6 +94,53 @@ func TestRanksAreJoined(t *testing.T) {
 	h := talked(`{"request":{"command":"all-reduce","env":{"NCCL_P2P_DISABLE":"1"},"all_reduce":{"layout":"ranks"}}}`, row("0", "12", "0"), row("1", "11", "3"), done)
 	if len(h.NCCL) != 1 || len(h.NCCL[0].Rows) != 1 || h.NCCL[0].Rows[0].BusBW != 11 || h.NCCL[0].Wrong != 3 || !h.NCCL[0].NoP2P || h.NCCL[0].Layout != "ranks" {
 		t.Errorf("%+v", h.NCCL)
+	}
+}
+
+// What was broken off by something else than the cards is no hang: neither a dead network nor a killed helper.
+func TestConversationsThatAreCut(t *testing.T) {
+	row := `{"phase":"nccl-measure","state":"result","t":1,"all_reduce":{"layout":"single","ranks":2,"bytes":1048576,"time_us":5000,"algbw":13.4,"busbw":13.4,"wrong":0}}`
+	for _, c := range []struct {
+		name  string
+		lines []string
+		cut   string
+	}{
+		{"nothing more was heard", []string{begun}, "nothing more was heard"},
+		{"before a phase began", nil, "nothing more was heard"},
+		{"the network died", []string{begun, `{"ended":{"how":"cut","code":0,"why":"the connection was cut while the script ran"}}`}, "the connection was cut while the script ran"},
+		{"between two sizes", []string{row, `{"ended":{"how":"cut","code":0,"why":"x"}}`}, "x"},
+		{"the helper was killed for memory", []string{begun, `{"ended":{"how":"exit","code":137}}`}, "the helper ended with 137"},
+	} {
+		t.Run(c.name, func(t *testing.T) {
+			h := talked(append([]string{askedHello, hello, done, askedRun}, c.lines...)...)
+			if len(h.NCCL) != 1 || h.NCCL[0].Hung || h.NCCL[0].Error != "" || h.NCCL[0].Cut != c.cut {
+				t.Errorf("%+v", h.NCCL)
+			}
+		})
+	}
+	if h := talked(askedHello, hello, done, askedRun, row, done, `{"ended":{"how":"cut","code":0,"why":"x"}}`); len(h.NCCL) != 1 || h.NCCL[0].Cut != "" {
+		t.Errorf("a run that was answered to its end is not cut: %+v", h.NCCL)
+	}
+}
+
+// Figures that nothing can have, and lines that are longer than any, are left out; what comes after them counts.
+func TestAbsurdLinesAreLeftOut(t *testing.T) {
+	rate := func(words string) string {
+		return `{"phase":"link-alone","state":"result","t":1,"card":0,"bandwidth":{` + words + `}}`
+	}
+	reduced := func(words string) string {
+		return `{"phase":"nccl-measure","state":"result","t":1,"all_reduce":{"layout":"single","time_us":1,"algbw":1,` + words + `}}`
+	}
+	h := talked(
+		askedHello, hello, done, strings.Repeat("x", 2<<20),
+		rate(`"direction":"h2d","bytes":-5,"cards":1,"best":25,"median":25`), rate(`"direction":"sideways","bytes":5,"cards":1,"best":25,"median":25`),
+		rate(`"direction":"h2d","bytes":5,"cards":0,"best":25,"median":25`), rate(`"direction":"h2d","bytes":5,"cards":1,"best":-25,"median":25`),
+		rate(`"direction":"both","bytes":5,"cards":1,"best":25,"median":25,"in":-1`),
+		`{"phase":"peer-p2p","state":"result","t":1,"card":0,"peer":1,"pair":{"path":"p2p","result":"ok","best":-1}}`,
+		`{"phase":"peer-p2p","state":"result","t":1,"card":0,"peer":0,"pair":{"path":"p2p","result":"ok","best":1}}`,
+		askedRun, reduced(`"ranks":2,"bytes":4,"busbw":1,"wrong":5`), reduced(`"ranks":2,"bytes":4,"busbw":1,"wrong":-5`), reduced(`"ranks":0,"bytes":8,"busbw":1,"wrong":0`), done, ended)
+	if len(h.Rates) != 0 || len(h.Copies) != 0 || len(h.NCCL) != 1 || len(h.NCCL[0].Rows) != 1 || h.NCCL[0].Wrong != 5 || h.Helper.Ended.Value != "exit" {
+		t.Errorf("%+v\n%+v\n%+v\n%+v", h.Rates, h.Copies, h.NCCL, h.Helper)
 	}
 }
 

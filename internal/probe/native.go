@@ -20,14 +20,19 @@ import (
 //go:embed native.sh
 var nativeScript string
 
-// transcriptLimit bounds what is kept of a conversation, bytes.
-const transcriptLimit = 8 << 20
+// transcriptLimit bounds what is kept of a conversation, heardLimit all that is listened to, and lineLimit one line,
+// bytes. The helper's own lines are far shorter; what is longer is noise of the host.
+const (
+	transcriptLimit = 8 << 20
+	heardLimit      = 16 << 20
+	lineLimit       = 512 << 10
+)
 
 // native sends preflight's own helper to a host and talks with it. The helper has deadlines for every phase, the shell
 // that started it one for all, and the connection here one more.
 func native(ctx context.Context, host Host, h *facts.Host, s *facts.Snapshot, o Options) (ran bool, why string, err error) {
 	nonce := newNonce()
-	total := 4*o.limit() + 4*time.Minute
+	total := stay(o)
 	script := fillNative(h, nonce, total)
 	ctx, cancel := context.WithTimeoutCause(ctx, total+grace, errors.New("the host did not answer in time"))
 	defer cancel()
@@ -74,6 +79,7 @@ type conversation struct {
 
 	in         io.WriteCloser
 	out        *bufio.Reader
+	heard      int // bytes
 	done       []answer
 	ended      wire.Ended
 	tail       map[string]string // sections that the shell prints at the end
@@ -96,12 +102,10 @@ func (c *conversation) talk(in io.WriteCloser, out io.Reader) error {
 	if err != nil {
 		return c.never(err.Error())
 	}
-	if err := c.send(program, sum); err != nil {
-		return err
-	}
-	stored, err := c.word()
+	sent := c.send(program, sum)
+	stored, err := c.word() // a host that stopped taking it in may have said why
 	if err != nil {
-		return err
+		return errors.Join(sent, err)
 	}
 	if stored != "stored" {
 		return c.never(strings.TrimPrefix(stored, "failed "))
@@ -131,9 +135,8 @@ func (c *conversation) send(program []byte, sum string) error {
 
 // word is the next line that the shell says; what else comes before it is noise of the host.
 func (c *conversation) word() (string, error) {
-	for seen := 0; seen < outputLimit; {
-		line, err := c.out.ReadString('\n')
-		seen += len(line)
+	for c.heard < outputLimit {
+		line, err := c.line()
 		if rest, ok := strings.CutPrefix(strings.TrimRight(line, "\r\n"), c.nonce+" "); ok {
 			return rest, nil
 		}
@@ -145,6 +148,28 @@ func (c *conversation) word() (string, error) {
 		}
 	}
 	return "", fmt.Errorf("the host sent more than %d bytes before the probe began", outputLimit)
+}
+
+// line is the next line of the host. One that is too long is left out whole, and a host that never stops is not
+// listened to for ever.
+func (c *conversation) line() (string, error) {
+	var kept []byte
+	for {
+		part, err := c.out.ReadSlice('\n')
+		c.heard += len(part)
+		if len(kept) <= lineLimit {
+			kept = append(kept, part...)
+		}
+		switch {
+		case c.heard > heardLimit:
+			return "", fmt.Errorf("the host said more than %d bytes", heardLimit)
+		case errors.Is(err, bufio.ErrBufferFull):
+			continue
+		case len(kept) > lineLimit:
+			return "", err
+		}
+		return string(kept), err
+	}
 }
 
 // requests puts one request after another, as the plan has it. It returns early without an error when the helper is
@@ -176,7 +201,7 @@ func (c *conversation) requests() error {
 func (c *conversation) answer(r wire.Request) (a answer, gone bool, err error) {
 	a.request = r
 	for {
-		line, err := c.out.ReadString('\n')
+		line, err := c.line()
 		text := strings.TrimSpace(line)
 		if rest, ok := strings.CutPrefix(text, c.nonce+" "); ok {
 			c.tail = map[string]string{}
@@ -185,7 +210,7 @@ func (c *conversation) answer(r wire.Request) (a answer, gone bool, err error) {
 		}
 		var l wire.Line
 		if text != "" && json.Unmarshal([]byte(text), &l) == nil && l.Phase != "" {
-			c.raw(text)
+			c.keep(wire.Entry{Line: l})
 			a.lines = append(a.lines, l)
 			if l.Phase == wire.PhaseDone {
 				a.outcome = l.Outcome
@@ -233,20 +258,18 @@ func (c *conversation) shell(words string) {
 	}
 }
 
+// keep writes an entry down anew: a host's line can be no request and no end.
 func (c *conversation) keep(e wire.Entry) {
-	var raw []byte
+	var v any = e.Line
 	switch {
 	case e.Request != nil:
-		raw, _ = json.Marshal(map[string]any{"request": e.Request})
+		v = map[string]any{"request": e.Request}
 	case e.Ended != nil:
-		raw, _ = json.Marshal(map[string]any{"ended": e.Ended})
+		v = map[string]any{"ended": e.Ended}
 	}
-	c.raw(string(raw))
-}
-
-func (c *conversation) raw(line string) {
-	if c.transcript.Len() <= transcriptLimit {
-		c.transcript.WriteString(line + "\n")
+	raw, err := json.Marshal(v)
+	if err == nil && (e.Ended != nil || c.transcript.Len() <= transcriptLimit) { // how it ended always counts
+		c.transcript.Write(append(raw, '\n'))
 	}
 }
 
@@ -280,7 +303,7 @@ func loadedByHelper(done []answer) map[string]bool {
 					bdf[d.Ordinal] = strings.ToLower(d.BDF)
 				}
 			}
-			if l.Bandwidth != nil && l.Card != nil {
+			if l.Phase == wire.PhaseLinkBusy && l.Bandwidth != nil && l.Card != nil { // shorter copies fall between two samples
 				out[bdf[*l.Card]] = true
 			}
 		}

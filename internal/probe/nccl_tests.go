@@ -25,7 +25,7 @@ func ncclTests(ctx context.Context, host Host, h *facts.Host, s *facts.Snapshot,
 	err = host.RunScript(ctx, script, out)
 	parts := sections(out.Bytes(), nonce)
 	if len(parts) == 0 && err != nil {
-		saveRuns(s, facts.NCCLRun{Engine: "nccl-tests", Ranks: len(h.Cards), Wrong: -1, Hung: true, Phase: "the connection", Error: err.Error(), Source: "probe:nccl-tests"})
+		saveRuns(s, facts.NCCLRun{Engine: "nccl-tests", Ranks: len(h.Cards), Wrong: -1, Cut: err.Error(), Source: "probe:nccl-tests"})
 		return true, "", err
 	}
 	run := result(parts, len(h.Cards))
@@ -86,7 +86,7 @@ func result(parts map[string]string, cards int) facts.NCCLRun {
 	case run.Hung:
 		run.Phase = "the first all-reduce"
 	case !complete:
-		run.Hung, run.Phase = true, "the connection: it ended during the run"
+		run.Cut = cutWords
 	case run.Exit != 0 && run.Error == "" && len(run.Rows) == 0:
 		run.Error = firstNonEmpty(debug.FirstWarn, lastLine(parts["output"]), fmt.Sprintf("all_reduce_perf ended with %d", run.Exit))
 	}

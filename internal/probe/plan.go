@@ -1,6 +1,8 @@
 package probe
 
 import (
+	"time"
+
 	"preflight/internal/facts"
 	"preflight/internal/probe/wire"
 )
@@ -33,6 +35,7 @@ type plan struct {
 	limit       float64
 	pythons     []string
 	small       bool // for cards that a processor plays
+	several     bool // the host has more cards than one
 }
 
 // Limits of single requests, seconds.
@@ -42,11 +45,21 @@ const (
 	peersLimit = 180
 )
 
+// stay is how long the helper may be on a host: every request at its own limit, with what it takes to end one. Less
+// would end a slow host's measurement, and call it a hang.
+func stay(o Options) time.Duration {
+	const ending = 30 * time.Second
+	return (helloLimit+linksLimit+peersLimit)*time.Second + allReduces*o.limit() + (3+allReduces)*ending
+}
+
+// allReduces is the most that a plan asks for: each layout with P2P and without.
+const allReduces = 4
+
 // busySeconds is how long all cards copy in both directions, so that every hop is seen awake several times.
 const busySeconds = 3
 
 func newPlan(h *facts.Host, o Options) plan {
-	p := plan{links: o.Links, nccl: o.AllReduce, wide: nvlink(h), limit: o.limit().Seconds(), small: o.Small}
+	p := plan{links: o.Links, nccl: o.AllReduce, wide: nvlink(h), limit: o.limit().Seconds(), small: o.Small, several: len(h.Cards) > 1}
 	if o.Python != "" {
 		p.pythons = append(p.pythons, o.Python)
 	}
@@ -87,6 +100,9 @@ func (p plan) steps(done []answer, cards []int) []wire.Request {
 		out = append(out, r)
 	}
 	if len(cards) < 2 {
+		if p.nccl && p.several { // answered with what hides the others
+			out = append(out, p.allReduce(wire.LayoutSingle, cards, false))
+		}
 		return out
 	}
 	peers := p.request(wire.CommandPeers, peersLimit)

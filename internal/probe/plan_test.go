@@ -80,6 +80,12 @@ func TestPlan(t *testing.T) {
 			}
 			return wire.OutcomeOK, nil
 		}, "hello links"},
+		{"one card of several is visible", plan{links: true, nccl: true, several: true}, func(w string) (string, []wire.Line) {
+			if w == "hello" {
+				return wire.OutcomeOK, []wire.Line{one}
+			}
+			return wire.OutcomeOK, nil
+		}, "hello links single"},
 		{"links alone", plan{links: true}, nil, "hello links peers"},
 	} {
 		t.Run(row.name, func(t *testing.T) {

@@ -34,12 +34,15 @@ func (o Options) limit() time.Duration {
 	if o.Limit <= 0 {
 		return DefaultLimit
 	}
-	return o.Limit
+	return min(o.Limit, longest)
 }
 
 // DefaultLimit is the deadline of an all-reduce: a healthy one takes seconds, and eight cards may take half a minute
 // to initialise.
 const DefaultLimit = 120 * time.Second
+
+// longest is what the helper takes for the limit of a request.
+const longest = 24 * time.Hour
 
 // grace is what the connection waits beyond the host's own deadline.
 const grace = 20 * time.Second

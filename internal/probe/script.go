@@ -41,6 +41,9 @@ func nvlink(h *facts.Host) bool {
 	return false
 }
 
+// cutWords is why a run that never came to its end says nothing: host or network may have gone, for any reason.
+const cutWords = "the connection ended during the run"
+
 func newNonce() string {
 	var b [12]byte
 	_, _ = rand.Read(b[:]) // crypto/rand.Read never fails (Go 1.24)

@@ -45,7 +45,7 @@ func torch(ctx context.Context, host Host, h *facts.Host, s *facts.Snapshot, o O
 		return false, why, nil
 	}
 	if len(parts) == 0 && err != nil {
-		saveRuns(s, facts.NCCLRun{Engine: "torch", Tool: python, Ranks: len(h.Cards), Wrong: -1, Hung: true, Phase: "the connection", Error: err.Error(), Source: "probe:torch"})
+		saveRuns(s, facts.NCCLRun{Engine: "torch", Tool: python, Ranks: len(h.Cards), Wrong: -1, Cut: err.Error(), Source: "probe:torch"})
 		return true, "", err
 	}
 	run, can := torchRun(parts, python, len(h.Cards))
@@ -106,6 +106,10 @@ func torchRun(parts map[string]string, python string, cards int) (facts.NCCLRun,
 	}
 	if run.Ranks == 0 {
 		run.Ranks = cards
+	}
+	if _, complete := parts["end"]; !complete && !run.Hung {
+		run.Cut, run.Error = cutWords, ""
+		return run, true
 	}
 	if !run.Hung && run.Error == "" && len(run.Rows) == 0 {
 		run.Error = firstNonEmpty(debug.FirstWarn, lastLine(parts["errors"]), "the program ended without a figure")
