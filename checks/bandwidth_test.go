@@ -45,6 +45,28 @@ func TestLinkBandwidth(t *testing.T) {
 	})
 }
 
+// loadedAt makes every card's own link seen at Gen4 x16 under load, and copies run at a rate.
+func loadedAt(gbs float64) func(*rg, *ho) {
+	return func(_ *rg, h *ho) {
+		for _, c := range h.Cards {
+			h.Load = append(h.Load, facts.LinkSample{BDF: c.BDF, Speed: 16, Width: 16, Loaded: true, Count: 5, Source: src})
+		}
+		for i := range h.Rates {
+			h.Rates[i].Best = gbs
+		}
+	}
+}
+
+// An uplink that is slower than the cards' own links is pcie.uplink's matter: a card that fills it is sound.
+func TestCopiesThroughAnUplink(t *testing.T) {
+	runRows(t, "link.bandwidth", []row{
+		{"a Gen3 uplink, filled", 2, both(switched(16, 8), loadedAt(12.4)), Pass, ""},
+		{"a Gen4 uplink of x8, filled", 2, both(switched(8, 16), loadedAt(12.4)), Pass, ""},
+		{"a Gen4 uplink, half filled", 2, both(switched(16, 16), loadedAt(12.4)), Fail, "link.bandwidth/slow"},
+		{"a Gen3 uplink, a third filled", 2, both(switched(16, 8), loadedAt(4)), Fail, "link.bandwidth/slow"},
+	})
+}
+
 // Slowness that the link's own errors explain is no fault of its own.
 func TestSlowCopiesAreExplainedByErrors(t *testing.T) {
 	rig, h := goodRig(2), goodHost(2)
@@ -83,6 +105,11 @@ func TestCopiesBetweenCards(t *testing.T) {
 		{"a copy never ends", 4, copied("hang"), Fail, "topology.p2p/corrupt"},
 		{"the driver refuses what it claims", 4, copied("error"), Fail, "topology.p2p/corrupt"},
 		{"right and slow", 4, copied("slow"), Warn, "topology.p2p/slow"},
+		{"broken off after the first path", 4, both(copied("ok"), func(_ *rg, h *ho) { h.Copies = h.Copies[:1] }), Unknown, ""},
+		{"broken off where the profile requires P2P", 4, both(copied("ok"), func(r *rg, h *ho) { h.Copies = h.Copies[:1] }), Unknown, ""},
+		{"one path was not tried", 4, both(copied("ok"), func(_ *rg, h *ho) { h.Copies[0].Result = "not-tried" }), Unknown, ""},
+		{"one path is claimed by nobody", 4, both(copied("ok"), func(_ *rg, h *ho) { h.Copies[0].Result = "absent" }), Pass, ""},
+		{"broken off, and one arrived wrong", 4, both(copied("corrupt"), func(_ *rg, h *ho) { h.Copies = h.Copies[:1] }), Fail, "topology.p2p/corrupt"},
 		{"only staged copies were made", 4, both(copied("ok"), func(_ *rg, h *ho) {
 			for i := range h.Copies {
 				h.Copies[i].Path = "staged"

@@ -9,7 +9,8 @@ import (
 
 // link.bandwidth: does each card copy to and from the host at the rate of its link as it runs?
 //
-//	plan: 0.80 of the raw rate of the link's generation and width as seen under load (else as reachable)
+//	plan: 0.80 of the raw rate of the narrowest link to the host: generation and width as seen under load (else as
+//	reachable)
 //	slower direction of the best of several copies, the card alone:
 //	  ≥ 0.75 of the plan                    pass
 //	  0.50–0.75                             warn: the host holds it back (memory, NUMA, IOMMU), or the link errs
@@ -128,12 +129,11 @@ func cardBandwidth(s Subject, c facts.Card, best float64) Finding {
 	}
 	seen := fmt.Sprintf("%.1f GB/s", rate)
 	evidence := evs(from.Source, fmt.Sprintf("%s %.2f GB/s at %d bytes", from.Direction, from.Best, from.Bytes))
-	gen, lanes := linkNow(s, c)
-	if gen == 0 || lanes == 0 {
+	raw, link := pathNow(s, c)
+	if raw == 0 {
 		return unknown(c.BDF, "%s copies at %.1f GB/s; what its link allows is not known", c.BDF, rate).saw(seen, "").because(evidence).knownBy("give a snapshot of the host")
 	}
-	plan := planShare * rawGBs(gen, lanes)
-	link := fmt.Sprintf("Gen%d x%d", gen, lanes)
+	plan := planShare * raw
 	expected := fmt.Sprintf("≥ %.1f GB/s", linkPass*plan)
 	slow := func(v Verdict) Finding {
 		return finding(v, c.BDF, "%s copies at %.1f GB/s, %s should give %.1f", c.BDF, rate, link, plan).saw(seen, expected).because(evidence).
@@ -144,7 +144,7 @@ func cardBandwidth(s Subject, c facts.Card, best float64) Finding {
 		return slow(Fail)
 	case rate < linkPass*plan:
 		return slow(Warn)
-	case rate < linkPeers*best && equalLinks(s, gen, lanes):
+	case rate < linkPeers*best && equalPaths(s, raw):
 		return warn(c.BDF, "%s copies at %.1f GB/s, an equal card at %.1f", c.BDF, rate, best).saw(seen, fmt.Sprintf("≥ %.1f GB/s", linkPeers*best)).because(evidence).
 			fix("link.bandwidth/slow", "bdf", c.BDF, "rate", seen, "expected", fmt.Sprintf("%.1f GB/s", best), "link", link)
 	}
@@ -160,10 +160,25 @@ func cardBandwidth(s Subject, c facts.Card, best float64) Finding {
 	return f
 }
 
-// equalLinks says whether every card runs the same generation and width: only then are their rates comparable.
-func equalLinks(s Subject, gen, lanes int) bool {
+// pathNow is the raw rate of the narrowest link between a card and the host, GB/s, and that link in words: an uplink
+// below the card's own is pcie.uplink's matter, and no fault of the card. 0 when the card's own link is not known.
+func pathNow(s Subject, c facts.Card) (raw float64, link string) {
+	gen, lanes := linkNow(s, c)
+	raw, link = rawGBs(gen, lanes), fmt.Sprintf("Gen%d x%d", gen, lanes)
+	hs := s.hops(c)
+	for _, h := range hs[:len(hs)-1] {
+		sp, w := h.capSpeed(), h.width(s) // a speed below that is nobody else's matter, and shows as slow copies
+		if up := rawGBs(generation(sp.Value), w.Value); up > 0 && up < raw {
+			raw, link = up, fmt.Sprintf("Gen%d x%d", generation(sp.Value), w.Value)
+		}
+	}
+	return raw, link
+}
+
+// equalPaths says whether every card reaches the host at the same rate: only then are their copies comparable.
+func equalPaths(s Subject, raw float64) bool {
 	for _, c := range s.Cards {
-		if g, w := linkNow(s, c); g != gen || w != lanes {
+		if r, _ := pathNow(s, c); r != raw {
 			return false
 		}
 	}
