@@ -172,6 +172,21 @@ func TestRunsWithoutP2PLocateTheFault(t *testing.T) {
 	}
 }
 
+// A driver that hangs before any figure is named by both checks, with the phase.
+func TestDriverThatHangsBeforeAnyFigure(t *testing.T) {
+	for phase, words := range map[string]string{"cuda-init": "the driver's initialisation", "link-alone": "copies between host and a card"} {
+		rig, h := goodRig(4), goodHost(4)
+		h.Rates, h.NCCL = nil, nil
+		h.Helper = facts.Helper{Ended: of("exit"), Key: of("hang"), Reason: of("a phase did not end in time"), Phase: of(phase)}
+		fs := judge(rig, h)
+		for _, check := range []string{"link.bandwidth", "nccl.all-reduce"} {
+			if v, f := verdictOf(fs, check); v != Unknown || !strings.Contains(f.Summary, words) {
+				t.Errorf("%s: %s %s", check, v, f.Summary)
+			}
+		}
+	}
+}
+
 // What stands in the way of a measurement has a sentence of its own, and is no fault of the cards.
 func TestHindrances(t *testing.T) {
 	said := map[string]string{}

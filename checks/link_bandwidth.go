@@ -62,6 +62,9 @@ func unmeasured(s Subject) Finding {
 		return f
 	}
 	switch {
+	case h.Key.Value == "hang" || h.Key.Value == "wedged":
+		return unknown(rigSubject, "the driver does not come back from %s", firstOf(phaseWords[h.Phase.Value], h.Phase.Value)).because(ev(h.Reason), ev(h.Phase)).
+			knownBy("read what the driver says (dmesg | grep -E 'NVRM|Xid'), reboot, and run the check again")
 	case h.Reason.Known() && h.Ended.Value != "never":
 		return unknown(rigSubject, "the helper could not measure: %s", h.Reason.Value).because(ev(h.Reason), ev(h.Phase)).knownBy("mend what it says, and run the check again")
 	case h.Reason.Known():

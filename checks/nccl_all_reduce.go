@@ -43,6 +43,9 @@ func decideNCCL(s Subject) []Finding {
 		}
 		out = append(out, f)
 	}
+	if len(out) == 0 && s.Host.Helper.Reason.Known() {
+		return []Finding{unmeasured(s)} // it began, and did not come as far as an all-reduce
+	}
 	if len(out) == 0 {
 		return []Finding{unknown(rigSubject, "no all-reduce was run").knownBy("measure the host: preflight probe nccl")}
 	}
@@ -174,6 +177,7 @@ func inPhase(run facts.NCCLRun) string {
 var phaseWords = map[string]string{
 	"cuda-init": "the driver's initialisation", "context": "opening a card", "memory": "taking memory on a card",
 	"nccl-id": "NCCL's rendezvous", "nccl-init": "NCCL's initialisation", "nccl-first": "the first all-reduce", "nccl-measure": "an all-reduce under load",
+	"link-alone": "copies between host and a card", "link-all": "copies between host and all cards", "link-busy": "copies between host and all cards",
 	"nccl-end": "NCCL's end", "load-nccl": "loading libnccl", "load-cuda": "loading libcuda",
 }
 

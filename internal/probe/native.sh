@@ -25,6 +25,15 @@ finish() {
 trap finish EXIT
 trap 'exit 1' HUP INT TERM PIPE
 
+# room says whether a directory has space for the helper, with much to spare: a full one is found before it is sent.
+room() {
+	[ -c /dev/zero ] || return 0
+	head -c 8388608 /dev/zero >"$1/room" 2>/dev/null
+	held=$(wc -c <"$1/room" 2>/dev/null)
+	rm -f "$1/room"
+	[ "${held:-0}" -eq 8388608 ]
+}
+
 # place finds the first directory that takes a program and runs it: /tmp is often mounted noexec.
 place() {
 	for d in "${XDG_RUNTIME_DIR-}" /dev/shm "${TMPDIR-}" /tmp "$HOME/.cache" /var/tmp "$HOME"; do
@@ -33,7 +42,7 @@ place() {
 			dir=''
 			continue
 		}
-		if printf '#!/bin/sh\nexit 7\n' >"$dir/helper" 2>/dev/null && chmod 700 "$dir/helper"; then
+		if room "$dir" && printf '#!/bin/sh\nexit 7\n' >"$dir/helper" 2>/dev/null && chmod 700 "$dir/helper"; then
 			"$dir/helper" 2>/dev/null
 			if [ $? = 7 ]; then return 0; fi
 		fi
@@ -77,7 +86,8 @@ exec 3<&- </dev/null
 
 link_files
 ended=''
-began=$(date +%s)
+now
+began=$seconds
 n=0
 while ! [ -s "$dir/rc" ]; do
 	n=$((n + 1))
@@ -85,7 +95,8 @@ while ! [ -s "$dir/rc" ]; do
 		# shellcheck disable=SC2086 # a list of paths without spaces
 		grep -H '' $files >>"$dir/links" 2>/dev/null
 	fi
-	if [ "$(($(date +%s) - began))" -ge "$LIMIT" ]; then
+	now
+	if [ "$((seconds - began))" -ge "$LIMIT" ]; then
 		ended=killed
 		break
 	fi

@@ -170,3 +170,27 @@ func TestHelperThatDoesNotStart(t *testing.T) {
 		t.Errorf("%+v, %+v", seen.NCCL, seen.Helper)
 	}
 }
+
+// A directory without room for the helper is passed by; the next one takes it. The small file system is real.
+func TestFullDirectoryIsPassedBy(t *testing.T) {
+	run, h := host(t, "/bin/sh", "")
+	full := t.TempDir()
+	if out, err := exec.Command("mount", "-t", "tmpfs", "-o", "size=1m", "none", full).CombinedOutput(); err != nil {
+		t.Skipf("no file system of its own: %v: %s", err, out)
+	}
+	t.Cleanup(func() { _ = exec.Command("umount", full).Run() })
+	run.env = append(run.env, "XDG_RUNTIME_DIR="+full)
+	odd := []byte(strings.Repeat("no program ", 400<<10))
+	helper := func(string) ([]byte, string, error) { return odd, fmt.Sprintf("%x", sha256.Sum256(odd)), nil }
+	s := &facts.Snapshot{}
+	if err := Run(t.Context(), run, h, s, Options{Engine: "native", Limit: time.Second, Links: true, AllReduce: true, helper: helper}); err != nil {
+		t.Fatal(err)
+	}
+	seen := facts.FromSnapshot(s)
+	if strings.HasPrefix(seen.Helper.Place.Value, full) || !strings.Contains(seen.Helper.Reason.Value, "does not run on this host") {
+		t.Errorf("%+v", seen.Helper)
+	}
+	if left, _ := os.ReadDir(full); len(left) > 0 {
+		t.Errorf("left behind: %v", left)
+	}
+}

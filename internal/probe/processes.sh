@@ -2,6 +2,14 @@
 # Processes of a probe: begun without a hold on the connection, found by descent, ended for good. Part of every probe's
 # script.
 
+# now puts seconds since boot into seconds: the date of a new host jumps when it is first set by the network.
+now() {
+	seconds=''
+	{ read -r seconds _ </proc/uptime; } 2>/dev/null
+	seconds=${seconds%%.*}
+	[ -n "$seconds" ] || seconds=$(date +%s)
+}
+
 # tree_of PID...: the processes and all that descend from them. Without a terminal dash has no job control, so there is
 # no process group to end, and setsid need not be there: parents in /proc tell who belongs to the run.
 tree_of() {
@@ -81,11 +89,13 @@ supervise() {
 	say links
 	waited=0
 	ended=''
-	began=$(date +%s)
+	now
+	began=$seconds
 	while [ ! -s "$tmp/run.rc" ]; do
 		# shellcheck disable=SC2086 # a list of paths without spaces
 		[ -n "$files" ] && grep -H '' $files 2>/dev/null
-		waited=$(($(date +%s) - began))
+		now
+		waited=$((seconds - began))
 		if [ "$waited" -ge "$LIMIT" ]; then
 			ended=hung
 			break
