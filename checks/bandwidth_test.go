@@ -36,6 +36,8 @@ func TestLinkBandwidth(t *testing.T) {
 		{"one a fifth below its equals", 4, both(rates(0, 26, 26), rates(1, 19.5, 19.5)), Warn, "link.bandwidth/slow"},
 		{"an x8 link at the rate of x8", 2, both(width("0000:01:00.0", 8), rates(0, 12.4, 12.4)), Pass, ""},
 		{"all at once at half", 4, rates(2, 24.6, 12), Warn, "link.bandwidth/crowded"},
+		{"slow, measured by force beside a job", 4, both(rates(1, 7.5, 7.5), func(_ *rg, h *ho) { h.Cards[1].Processes = of(1) }), Unknown, ""},
+		{"right although a job runs", 4, func(_ *rg, h *ho) { h.Cards[1].Processes = of(1) }, Pass, ""},
 		{"not measured", 4, func(_ *rg, h *ho) { h.Rates = nil }, Unknown, ""},
 		{"one card not measured", 4, func(_ *rg, h *ho) { h.Rates = h.Rates[4:] }, Unknown, ""},
 		{"the helper could not run", 4, func(_ *rg, h *ho) {
@@ -183,6 +185,20 @@ func TestDriverThatHangsBeforeAnyFigure(t *testing.T) {
 			if v, f := verdictOf(fs, check); v != Unknown || !strings.Contains(f.Summary, words) {
 				t.Errorf("%s: %s %s", check, v, f.Summary)
 			}
+		}
+	}
+}
+
+// A slow run beside a job, by force, is no verdict; a result from elsewhere may show its own processes, and is one.
+func TestSlowRunBesideAJob(t *testing.T) {
+	for source, want := range map[string]Verdict{"probe:native": Unknown, "file:all_reduce.txt": Fail} {
+		rig, h := goodRig(4), goodHost(4)
+		h.Cards[1].Processes = of(1)
+		run := goodRun(4, 2)
+		run.Source = source
+		h.NCCL = []facts.NCCLRun{run}
+		if v, f := verdictOf(judge(rig, h), "nccl.all-reduce"); v != want {
+			t.Errorf("%s: %s %s", source, v, f.Summary)
 		}
 	}
 }
