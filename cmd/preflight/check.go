@@ -130,6 +130,8 @@ func (f *checkFlags) validate(sel checks.Selection) error {
 		return usage("--save keeps what is read from hosts; --from is saved already")
 	case f.probeLimit <= 0:
 		return usage("--probe-timeout %s: it must be above 0", f.probeLimit)
+	case f.probeLimit < probe.ShortestLimit:
+		return usage("--probe-timeout %s: at least %s, a sound rig may take that long to begin", f.probeLimit, probe.ShortestLimit)
 	}
 	if !slices.Contains(probe.Engines(), f.engine) {
 		return usage("--engine %s: it takes %s", f.engine, strings.Join(probe.Engines(), ", "))

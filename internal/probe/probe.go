@@ -41,6 +41,9 @@ func (o Options) limit() time.Duration {
 // to initialise.
 const DefaultLimit = 120 * time.Second
 
+// ShortestLimit is the least deadline that a user may set: under it sound rigs would be called hung.
+const ShortestLimit = 10 * time.Second
+
 // longest is what the helper takes for the limit of a request.
 const longest = 24 * time.Hour
 
