@@ -67,7 +67,7 @@ func runCatalog(env *environment, f *catalogFlags, args []string) error {
 		rows := p.Rows
 		if len(args) == 2 {
 			if rows = p.Find(args[1]); len(rows) == 0 {
-				return usage("no row of %s is meant by %q; `preflight catalog %s` lists them%s", p.Name, args[1], p.Name, nearest(args[1], p))
+				return usage("no row of %s is meant by %q; `preflight catalog %s` lists them%s", p.Name, args[1], p.Name, nearest(args[1], rowNames(p)))
 			}
 		}
 		if f.format == "json" {
@@ -142,13 +142,18 @@ func printRows(env *environment, p catalog.Page, rows []catalog.Row, asked bool)
 	return err
 }
 
-// nearest suggests the row whose name is closest to what was asked for.
-func nearest(asked string, p catalog.Page) string {
+// rowNames are the names that a table is asked for by.
+func rowNames(p catalog.Page) []string {
 	var names []string
 	for _, r := range p.Rows {
 		names = append(names, r[p.Keys[0]])
 	}
-	if n := inventory.Nearest(asked, names); n != "" {
+	return names
+}
+
+// nearest suggests the name that was meant, if one is near.
+func nearest(asked string, known []string) string {
+	if n := inventory.Nearest(asked, known); n != "" {
 		return fmt.Sprintf(" (did you mean %s?)", n)
 	}
 	return ""

@@ -11,7 +11,9 @@ import (
 
 	"preflight/checks"
 	"preflight/internal/fleet"
+	"preflight/internal/lang"
 	"preflight/internal/probe"
+	"preflight/internal/report"
 )
 
 // checkFlags are the flags of check; collect and probe share parts of them.
@@ -79,6 +81,10 @@ func runCheck(ctx context.Context, env *environment, f *checkFlags, globs []stri
 	if err := f.validate(sel); err != nil {
 		return err
 	}
+	sinks, err := f.output.sinks(env)
+	if err != nil {
+		return err
+	}
 	t, err := f.target.resolve(env, globs, f.profile)
 	if err != nil {
 		return err
@@ -104,11 +110,8 @@ func runCheck(ctx context.Context, env *environment, f *checkFlags, globs []stri
 	if ctx.Err() != nil {
 		code = checks.ExitInterrupted
 	}
-	rep, err := buildReport(t, results, start, code, f.output.language(env))
-	if err != nil {
-		return failed(err)
-	}
-	if err := f.output.write(env, rep); err != nil {
+	build := func(l lang.Language) (*report.Report, error) { return buildReport(t, results, start, code, l) }
+	if err := f.output.write(env, sinks, build); err != nil {
 		return failed(err)
 	}
 	if code != checks.ExitOK {
@@ -141,7 +144,7 @@ func (f *checkFlags) validate(sel checks.Selection) error {
 	default:
 		return usage("--fail-on %s: it takes fail, warn or unknown", f.failOn)
 	}
-	return f.output.validate()
+	return nil
 }
 
 // isSite says whether a selection names rules of the site, which are not in the catalogue.

@@ -54,7 +54,7 @@ func runDemo(ctx context.Context, env *environment, f *demoFlags) error {
 	if f.list {
 		return listFaults(env)
 	}
-	if err := f.output.validate(); err != nil {
+	if _, err := f.output.sinks(env); err != nil {
 		return err
 	}
 	specs, err := f.specs()

@@ -6,6 +6,7 @@ import (
 	"io"
 	"os"
 	"path/filepath"
+	"strings"
 
 	"github.com/spf13/pflag"
 
@@ -22,20 +23,27 @@ type outputFlags struct {
 }
 
 func (o *outputFlags) add(fl *pflag.FlagSet) {
-	fl.StringVar(&o.format, "format", "text", "text or json")
-	fl.StringVarP(&o.file, "output", "o", "", "write the report to this file instead of standard output")
+	fl.StringVar(&o.format, "format", "text", "formats, each with a file of its own where it has one: text,json=FILE …; there are "+strings.Join(formatNames(), ", "))
+	fl.StringVarP(&o.file, "output", "o", "", "write the format that has no file to this one instead of standard output")
 	fl.BoolVarP(&o.verbose, "verbose", "v", false, "show the evidence of every finding")
 	fl.BoolVarP(&o.quiet, "quiet", "q", false, "one line a rig")
 }
 
-func (o *outputFlags) validate() error {
-	if o.format != "text" && o.format != "json" {
-		return usage("--format %s: it takes text or json", o.format)
-	}
+// sinks are where a report goes; every mistake is found before any host is touched.
+func (o *outputFlags) sinks(env *environment) ([]sink, error) {
 	if o.verbose && o.quiet {
-		return usage("-v and -q exclude each other")
+		return nil, usage("-v and -q exclude each other")
 	}
-	return writable(o.file)
+	sinks, err := parseFormats(o.format, o.file)
+	if err != nil {
+		return nil, err
+	}
+	for _, s := range sinks {
+		if err := s.refuse(env.stdout); err != nil {
+			return nil, err
+		}
+	}
+	return sinks, nil
 }
 
 // writable finds out before any host is touched whether a report can be written, since a run may take minutes.
@@ -44,45 +52,35 @@ func writable(path string) error {
 		return nil
 	}
 	if info, err := os.Stat(path); err == nil && info.IsDir() {
-		return usage("-o %s: it is a directory", path)
+		return usage("%s: it is a directory, and a report is one file", path)
 	}
 	tmp, err := os.CreateTemp(filepath.Dir(path), "."+filepath.Base(path)+".*")
 	if err != nil {
-		return usage("-o %s: %w", path, errors.Unwrap(err))
+		return usage("%s cannot be written: %w", path, errors.Unwrap(err))
 	}
 	_ = tmp.Close()
 	return os.Remove(tmp.Name())
 }
 
-// special says whether a path is a device or a pipe (/dev/null, /dev/stdout): those are written to, never replaced.
-func special(path string) bool {
-	info, err := os.Stat(path)
-	return err == nil && !info.Mode().IsRegular() && !info.IsDir()
-}
-
-// language is what the report is written in. A program that reads JSON gets English whatever the locale, unless it
-// asks for another language.
-func (o *outputFlags) language(env *environment) lang.Language {
-	if o.format == "json" && env.language == "" {
-		return lang.En
+// write writes a report to every sink. Remedies are written in each language, so a report is built for each that is wanted.
+// What can be written is, though another sink fails.
+func (o *outputFlags) write(env *environment, sinks []sink, build func(lang.Language) (*report.Report, error)) error {
+	built := map[lang.Language]*report.Report{}
+	var failures []error
+	for _, s := range sinks {
+		l := s.language(env)
+		if built[l] == nil {
+			r, err := build(l)
+			if err != nil {
+				return err
+			}
+			built[l] = r
+		}
+		if err := s.write(env, built[l], o); err != nil {
+			failures = append(failures, err)
+		}
 	}
-	return env.lang()
-}
-
-func (o *outputFlags) write(env *environment, r *report.Report) error {
-	if o.file == "" {
-		return o.render(env.stdout, r, o.language(env))
-	}
-	return writeWhole(o.file, func(w io.Writer) error { return o.render(w, r, o.language(env)) })
-}
-
-func (o *outputFlags) render(w io.Writer, r *report.Report, l lang.Language) error {
-	r = r.In(l)
-	if o.format == "json" {
-		return report.WriteJSON(w, r)
-	}
-	width, _ := terminal(w)
-	return report.WriteText(w, r, report.TextOptions{Color: colors(w), Width: width, Verbose: o.verbose, Quiet: o.quiet, Lang: l})
+	return errors.Join(failures...)
 }
 
 // writeWhole writes a file beside its place and renames it, so that nothing half-written is ever left.
