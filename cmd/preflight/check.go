@@ -2,6 +2,7 @@ package main
 
 import (
 	"context"
+	"errors"
 	"slices"
 	"strings"
 	"time"
@@ -48,6 +49,7 @@ inventory; 3 at least one fail; 4 a required check is unknown or a rig was unrea
 		Example: `  preflight check -i rigs.hcl
   preflight check -i rigs.hcl 'node-*' --only firmware,pcie
   preflight check -i rigs.hcl --ask-become-pass --format json -o report.json
+  preflight check -i rigs.hcl --format text,junit=junit.xml,sarif=preflight.sarif
   preflight check --local --no-probe
   preflight check --from snapshot.tar.gz -i rigs.hcl node-a
   preflight check --from nvidia-bug-report.log.gz
@@ -96,9 +98,19 @@ func runCheck(ctx context.Context, env *environment, f *checkFlags, globs []stri
 	}
 	opt := probe.Options{Engine: f.engine, Limit: f.probeLimit, Force: f.force, Small: f.small, AllReduce: sel.Has("nccl.all-reduce")}
 	opt.Links = sel.Has("link.bandwidth") || sel.Has("topology.p2p") || sel.Has("pcie.width") || sel.Has("pcie.speed")
+	live, err := streams(env, sinks, t)
+	if err != nil {
+		return err
+	}
 	results := t.run(ctx, env, fleet.Options{
 		Parallel: f.target.parallel, Probe: (opt.Links || opt.AllReduce) && !f.noProbe, ProbeOpt: opt,
 		Serials: f.target.serials, Tool: version, Save: save,
+		Finished: func(i int, r fleet.Result) {
+			r.Findings, r.Policy = sel.Apply(r.Findings, r.Policy)
+			for _, s := range live {
+				s.finished(i, r)
+			}
+		},
 	})
 	judged := make([]checks.Judged, len(results))
 	for i := range results {
@@ -111,7 +123,11 @@ func runCheck(ctx context.Context, env *environment, f *checkFlags, globs []stri
 		code = checks.ExitInterrupted
 	}
 	build := func(l lang.Language) (*report.Report, error) { return buildReport(t, results, start, code, l) }
-	if err := f.output.write(env, sinks, build); err != nil {
+	err = f.output.write(env, sinks, build)
+	for _, s := range live {
+		err = errors.Join(err, s.end(build))
+	}
+	if err != nil {
 		return failed(err)
 	}
 	if code != checks.ExitOK {

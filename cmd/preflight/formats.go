@@ -16,6 +16,7 @@ type format struct {
 	what    string // for help, a few words
 	program bool   // read by programs: English whatever the locale, unless --lang asks for another language
 	file    bool   // nothing that a terminal can show
+	stream  bool   // written while the run goes on, a line a rig
 	write   func(w io.Writer, r *report.Report, l lang.Language, o *outputFlags) error
 }
 
@@ -24,12 +25,23 @@ func formats() []format {
 	return []format{
 		{name: "text", what: "the view for a terminal", write: writeText},
 		{name: "json", what: "everything, after docs/report.schema.json", program: true, write: plain(report.WriteJSON)},
+		{name: "jsonl", what: "the same, a line a rig as soon as it is finished", program: true, stream: true},
+		{name: "junit", what: "JUnit XML: a suite a rig, a case a check", program: true, write: worded(report.WriteJUnit)},
+		{name: "sarif", what: "SARIF 2.1.0, pointing into the inventory", program: true, write: worded(report.WriteSARIF)},
+		{name: "markdown", what: "for an issue or a pull request", write: worded(report.WriteMarkdown)},
+		{name: "prometheus", what: "for node_exporter's textfile collector", program: true, write: plain(report.WritePrometheus)},
+		{name: "csv", what: "a row a finding", program: true, write: plain(report.WriteCSV)},
 	}
 }
 
 // plain is the writer of a format that depends on the report alone.
 func plain(write func(io.Writer, *report.Report) error) func(io.Writer, *report.Report, lang.Language, *outputFlags) error {
 	return func(w io.Writer, r *report.Report, _ lang.Language, _ *outputFlags) error { return write(w, r) }
+}
+
+// worded is the writer of a format with labels of its own.
+func worded(write func(io.Writer, *report.Report, lang.Language) error) func(io.Writer, *report.Report, lang.Language, *outputFlags) error {
+	return func(w io.Writer, r *report.Report, l lang.Language, _ *outputFlags) error { return write(w, r, l) }
 }
 
 func writeText(w io.Writer, r *report.Report, l lang.Language, o *outputFlags) error {

@@ -68,6 +68,9 @@ func (o *outputFlags) write(env *environment, sinks []sink, build func(lang.Lang
 	built := map[lang.Language]*report.Report{}
 	var failures []error
 	for _, s := range sinks {
+		if s.stream {
+			continue // it is written as the run goes on
+		}
 		l := s.language(env)
 		if built[l] == nil {
 			r, err := build(l)

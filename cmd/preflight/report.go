@@ -8,6 +8,8 @@ import (
 	"strings"
 	"time"
 
+	"github.com/hashicorp/hcl/v2"
+
 	"preflight/checks"
 	"preflight/internal/facts"
 	"preflight/internal/fleet"
@@ -36,21 +38,29 @@ func buildReport(t *target, results []fleet.Result, start time.Time, code int, l
 		Run: report.Run{At: start.UTC().Truncate(time.Second), Source: t.source, Seconds: time.Since(start).Seconds(), Exit: code, Interrupted: code == checks.ExitInterrupted},
 	}
 	for i, r := range results {
-		g := reportRig(cat, r, l)
-		for j := range g.Fixes {
-			g.Fixes[j].Verify = verifyWith(g.Fixes[j].Verify, g.Name, t.flags)
-		}
-		if t.notes != nil {
-			g.Notes = append(g.Notes, t.notes[i]...)
-		}
-		rep.Rigs = append(rep.Rigs, g)
+		rep.Rigs = append(rep.Rigs, t.reportRig(cat, i, r, l))
 	}
 	rep.Finish()
 	return rep, nil
 }
 
+// reportRig is the i-th rig of the target as the report tells it.
+func (t *target) reportRig(cat *remediation.Catalog, i int, r fleet.Result, l lang.Language) report.Rig {
+	g := reportRig(cat, r, l)
+	for j := range g.Fixes {
+		g.Fixes[j].Verify = verifyWith(g.Fixes[j].Verify, g.Name, t.flags)
+	}
+	if t.notes != nil {
+		g.Notes = append(g.Notes, t.notes[i]...)
+	}
+	return g
+}
+
 func reportRig(cat *remediation.Catalog, r fleet.Result, l lang.Language) report.Rig {
-	g := report.Rig{Name: r.Rig.Name, Address: r.Rig.Address, Verdict: r.Judged().Verdict(), Findings: r.Findings, Host: r.Host, Fixes: []report.Fix{}, Facts: map[string]any{}}
+	g := report.Rig{
+		Name: r.Rig.Name, Address: r.Rig.Address, Verdict: r.Judged().Verdict(), Findings: r.Findings, Host: r.Host,
+		Fixes: []report.Fix{}, Facts: map[string]any{}, Required: required(r), Declared: places(r),
+	}
 	if r.Rig.Range.Filename != "" {
 		g.Line = fmt.Sprintf("%s:%d", filepath.Base(r.Rig.Range.Filename), r.Rig.Range.Start.Line)
 	}
@@ -78,6 +88,53 @@ func reportRig(cat *remediation.Catalog, r fleet.Result, l lang.Language) report
 		g.Notes = append(g.Notes, r.Err.Error())
 	}
 	return g
+}
+
+// required are the checks whose unknown counts against the rig.
+func required(r fleet.Result) []string {
+	out := []string{}
+	for _, f := range r.Findings {
+		if !slices.Contains(out, f.Check) && r.Policy.Required(r.Rig, f.Check) {
+			out = append(out, f.Check)
+		}
+	}
+	return out
+}
+
+// declarations are where the inventory declares what a check judges: the first path that is there (inventory.Rig.Ranges).
+var declarations = map[string][]string{
+	"gpu.count":            {"cards"},
+	"gpu.model":            {"gpu"},
+	"power.psu":            {"psu[0].watts", "psu[0]"},
+	"power.mains":          {"mains"},
+	"chassis.slot-spacing": {"chassis"},
+	"runtime.torch":        {"python"},
+}
+
+// places says where in the inventory each check's declaration stands.
+func places(r fleet.Result) map[string]report.Place {
+	if r.Rig.Range.Filename == "" {
+		return nil
+	}
+	out := map[string]report.Place{"": placeOf(r.Rig.Range)}
+	for check, paths := range declarations {
+		for _, p := range paths {
+			if at, ok := r.Rig.Ranges[p]; ok {
+				out[check] = placeOf(at)
+				break
+			}
+		}
+	}
+	if r.Rig.Profile != nil {
+		for _, rule := range r.Rig.Profile.Rules {
+			out["site."+rule.Name] = placeOf(rule.Range)
+		}
+	}
+	return out
+}
+
+func placeOf(r hcl.Range) report.Place {
+	return report.Place{File: r.Filename, StartLine: r.Start.Line, StartColumn: r.Start.Column, EndLine: r.End.Line, EndColumn: r.End.Column}
 }
 
 // failureOf turns a connection's error into what the report says of a rig without facts.

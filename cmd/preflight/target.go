@@ -219,6 +219,9 @@ func (t *target) run(ctx context.Context, env *environment, o fleet.Options) []f
 		out := make([]fleet.Result, len(t.rigs))
 		for i, rig := range t.rigs {
 			out[i] = fleet.Judge(rig, t.snapshots[i], nil, t.catalog)
+			if o.Finished != nil {
+				o.Finished(i, out[i])
+			}
 		}
 		fleet.Across(out)
 		return out

@@ -39,6 +39,7 @@ type Options struct {
 	Catalog  *catalog.Catalog                                  // nil: the embedded one
 	Events   func(Event)                                       // progress; nil for none. Called from several goroutines
 	Save     func(rig *inventory.Rig, s *facts.Snapshot) error // keeps a snapshot; nil for none
+	Finished func(i int, r Result)                             // a rig that is done, before it is seen beside others; nil for none. Called from several goroutines
 }
 
 // DefaultParallel is how many rigs are read at once.
@@ -103,6 +104,7 @@ func Run(ctx context.Context, rigs []*inventory.Rig, open Open, o Options) []Res
 			if ctx.Err() == nil {
 				results[i] = one(ctx, rig, open, o)
 			}
+			o.finished(i, results[i])
 			return nil // a rig's error is a result
 		})
 	}
@@ -111,6 +113,12 @@ func Run(ctx context.Context, rigs []*inventory.Rig, open Open, o Options) []Res
 		Across(results)
 	}
 	return results
+}
+
+func (o Options) finished(i int, r Result) {
+	if o.Finished != nil {
+		o.Finished(i, r)
+	}
 }
 
 // one takes a single rig through all phases.

@@ -50,10 +50,13 @@ type Rig struct {
 	Facts    map[string]any   `json:"facts"`
 	Findings []checks.Finding `json:"findings"`
 	Fixes    []Fix            `json:"fixes"`
+	Required []string         `json:"required"`        // checks whose unknown counts against the rig, in the order of the findings
 	Notes    []string         `json:"notes,omitempty"` // files that were not read, items without root …
 
 	Host *facts.Host `json:"-"`
-	Line string      `json:"-"` // where the rig is declared, "rigs.hcl:31"
+	// Declared says where a check's declaration stands in the inventory, by check; "" is the rig's block.
+	Declared map[string]Place `json:"-"`
+	Line     string           `json:"-"` // where the rig is declared, "rigs.hcl:31"
 }
 
 // Failure is a rig that gave no facts.

@@ -45,7 +45,7 @@ func sample() *Report {
 	slow := find("nccl.all-reduce", "rig", checks.Warn, "7.1 GB/s, right for these links; 13.8 if cards and slots ran at their best", "nccl.all-reduce/slow")
 	slow.Cause = &cause
 	a := Rig{
-		Name: "node-a", Address: "192.0.2.10", Verdict: checks.Fail, Host: h, Facts: facts.Tree(h), Line: "rigs.hcl:31", Findings: []checks.Finding{
+		Name: "node-a", Address: "192.0.2.10", Verdict: checks.Fail, Host: h, Facts: facts.Tree(h), Line: "rigs.hcl:31", Required: []string{}, Findings: []checks.Finding{
 			find("firmware.resizable-bar", "0000:01:00.0", checks.Fail, "0000:01:00.0 exposes 256 MiB of 24564 MiB", "firmware.resizable-bar/enable"),
 			find("firmware.resizable-bar", "0000:21:00.0", checks.Fail, "0000:21:00.0 exposes 256 MiB of 24564 MiB", "firmware.resizable-bar/enable"),
 			find("pcie.width", "0000:81:00.0", checks.Fail, "0000:81:00.0 runs x8, slot and card can do x16", "pcie.width/slot-fault"),
@@ -60,7 +60,7 @@ func sample() *Report {
 			Clears: []string{"firmware.resizable-bar@0000:01:00.0"},
 		}},
 	}
-	b := Rig{Name: "node-b", Address: "192.0.2.11", Verdict: checks.Unknown, Facts: map[string]any{}, Findings: []checks.Finding{}, Fixes: []Fix{}, Error: &Failure{Phase: "connect", Summary: "connection refused", Advice: []string{"start sshd on the host"}}}
+	b := Rig{Name: "node-b", Address: "192.0.2.11", Verdict: checks.Unknown, Facts: map[string]any{}, Findings: []checks.Finding{}, Fixes: []Fix{}, Required: []string{}, Error: &Failure{Phase: "connect", Summary: "connection refused", Advice: []string{"start sshd on the host"}}}
 	r := &Report{Schema: Schema, Tool: Tool{"preflight", "test"}, Run: Run{At: h.At, Source: "ssh", Exit: 3}, Rigs: []Rig{a, b}}
 	r.Finish()
 	return r
