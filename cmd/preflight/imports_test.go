@@ -28,7 +28,7 @@ var arrows = map[string][]string{
 	"cmd/preflight-probe":  {"internal/probe/wire"},
 	"internal/report":      {"remediation", "checks", "internal/facts", "internal/lang"},
 	"internal/fleet":       {"internal/collect", "internal/probe", "internal/facts", "internal/catalog", "inventory", "checks"},
-	"internal/progress":    {"internal/fleet"},
+	"internal/progress":    {"internal/fleet", "checks"},
 	"internal/fakegpu":     {},
 	"internal/rigsim":      {"internal/fakegpu", "internal/collect", "internal/facts", "internal/catalog", "inventory", "checks"},
 	"docs":                 {},

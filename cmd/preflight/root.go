@@ -9,6 +9,7 @@ import (
 	"golang.org/x/term"
 
 	"preflight/internal/lang"
+	"preflight/internal/progress"
 )
 
 // environment is where a command reads and writes.
@@ -18,6 +19,31 @@ type environment struct {
 	stderr io.Writer
 
 	language string // --lang as given; "" is the locale's
+	show     *progress.Shower
+	noLive   bool // something else is written to the terminal as the run goes on
+}
+
+// progress begins to show what rigs are at, on standard error; calm ends it.
+func (e *environment) progress(rigs int) *progress.Shower {
+	_, tty := terminal(e.stderr)
+	e.show = progress.New(e.stderr, progress.Options{
+		Live: tty && !e.noLive && os.Getenv("TERM") != "dumb", Color: colors(e.stderr), Total: rigs, Size: func() (int, int) { return size(e.stderr) },
+	})
+	return e.show
+}
+
+func (e *environment) calm() {
+	e.show.Close()
+	e.show = nil
+}
+
+// aside writes to the terminal, or reads from it, while nothing is drawn there.
+func (e *environment) aside(do func()) {
+	if e.show == nil {
+		do()
+		return
+	}
+	e.show.Aside(do)
 }
 
 // lang is the language for people: what was asked for, else the locale's.
@@ -34,11 +60,22 @@ func terminal(w any) (width int, ok bool) {
 	if !isFile || !term.IsTerminal(int(f.Fd())) {
 		return 0, false
 	}
-	width, _, err := term.GetSize(int(f.Fd()))
-	if err != nil || width <= 0 {
-		width = 80
-	}
+	width, _ = size(w)
 	return width, true
+}
+
+// size is that of a terminal, 80 × 24 where it does not say.
+func size(w any) (columns, lines int) {
+	if f, isFile := w.(*os.File); isFile {
+		columns, lines, _ = term.GetSize(int(f.Fd()))
+	}
+	if columns <= 0 {
+		columns = 80
+	}
+	if lines <= 0 {
+		lines = 24
+	}
+	return columns, lines
 }
 
 // colors follows NO_COLOR (no-color.org) and TERM=dumb.

@@ -51,7 +51,7 @@ func (s *sshFlags) dialer(env *environment) (*dialer, error) {
 	o.Warn = func(text string) {
 		mu.Lock()
 		defer mu.Unlock()
-		_, _ = fmt.Fprintln(env.stderr, "preflight: "+text)
+		env.aside(func() { _, _ = fmt.Fprintln(env.stderr, "preflight: "+text) })
 	}
 	if s.askBecome && o.Prompt == nil {
 		return nil, usage("--ask-become-pass needs a terminal to ask on")
@@ -69,17 +69,22 @@ func prompter(env *environment) remote.Prompt {
 		_ = tty.Close()
 		return nil
 	}
-	return func(question string, echo bool) (string, error) {
-		if _, err := io.WriteString(tty, question); err != nil {
-			return "", err
-		}
-		if echo {
-			return readLine(tty)
-		}
-		secret, err := term.ReadPassword(int(tty.Fd()))
-		_, _ = io.WriteString(tty, "\n")
-		return string(secret), err
+	return func(question string, echo bool) (answer string, err error) {
+		env.aside(func() { answer, err = ask(tty, question, echo) })
+		return answer, err
 	}
+}
+
+func ask(tty *os.File, question string, echo bool) (string, error) {
+	if _, err := io.WriteString(tty, question); err != nil {
+		return "", err
+	}
+	if echo {
+		return readLine(tty)
+	}
+	secret, err := term.ReadPassword(int(tty.Fd()))
+	_, _ = io.WriteString(tty, "\n")
+	return string(secret), err
 }
 
 // readLine reads one line, byte by byte, so that nothing of the next answer is lost.

@@ -40,6 +40,9 @@ func streams(env *environment, sinks []sink, t *target) ([]*stream, error) {
 			return nil, failed(err)
 		}
 		x := &stream{w: env.stdout, path: "standard output", lang: s.language(env), cat: cat, rig: t.reportRig}
+		if _, tty := terminal(env.stdout); s.path == "" && tty {
+			env.noLive = true
+		}
 		if s.path != "" {
 			if x.file, err = os.Create(s.path); err != nil {
 				return nil, failed(err)

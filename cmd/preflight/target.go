@@ -15,7 +15,6 @@ import (
 	"preflight/internal/collect"
 	"preflight/internal/facts"
 	"preflight/internal/fleet"
-	"preflight/internal/progress"
 	"preflight/inventory"
 )
 
@@ -226,9 +225,8 @@ func (t *target) run(ctx context.Context, env *environment, o fleet.Options) []f
 		fleet.Across(out)
 		return out
 	}
-	width, live := terminal(env.stderr)
-	show := progress.New(env.stderr, live && os.Getenv("TERM") != "dumb", width, len(t.rigs))
-	defer show.Close()
+	show := env.progress(len(t.rigs))
+	defer env.calm()
 	o.Events, o.Catalog = show.Event, t.catalog
 	open := func(ctx context.Context, rig *inventory.Rig) (fleet.Host, error) {
 		return t.dialer.Open(ctx, rig)

@@ -62,6 +62,9 @@ func Parse(r io.Reader, req Request) (*facts.Snapshot, error) {
 		if err := p.frame(f); err != nil {
 			return nil, err
 		}
+		if f.kind == "cmd" && req.Tell != nil {
+			req.Tell(strings.TrimPrefix(f.args[0], "cmd/"))
+		}
 	}
 	if !began {
 		return nil, ErrNoFrames

@@ -36,6 +36,8 @@ type Request struct {
 	Python    string        // interpreter that the rig names; empty: the usual places are searched for torch
 	At        time.Time     // time of the run, for the manifest; zero: Collect takes the present
 	Deadline  time.Duration // of the whole run; 0: DefaultDeadline
+
+	Tell func(item string) // hears the name of each item as it arrives; nil for nobody
 }
 
 // NewNonce draws the marker of one run: 128 random bits, in hex.

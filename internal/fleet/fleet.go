@@ -60,7 +60,9 @@ const (
 type Event struct {
 	Rig     string
 	Phase   Phase
+	Message string // what the phase is at; "" when the phase begins
 	Elapsed time.Duration
+	Lost    bool           // of Done: the rig gave no facts
 	Verdict checks.Verdict // of Done
 	Err     error          // of Done
 }
@@ -125,9 +127,12 @@ func (o Options) finished(i int, r Result) {
 func one(ctx context.Context, rig *inventory.Rig, open Open, o Options) Result {
 	start := time.Now()
 	r := Result{Rig: rig}
-	tell := func(p Phase) { o.Events(Event{Rig: rig.Name, Phase: p, Elapsed: time.Since(start)}) }
+	say := func(p Phase, message string) {
+		o.Events(Event{Rig: rig.Name, Phase: p, Message: message, Elapsed: time.Since(start)})
+	}
+	tell := func(p Phase) { say(p, "") }
 	defer func() {
-		done := Event{Rig: rig.Name, Phase: Done, Elapsed: time.Since(start), Verdict: r.Judged().Verdict(), Err: r.Err}
+		done := Event{Rig: rig.Name, Phase: Done, Elapsed: time.Since(start), Verdict: r.Judged().Verdict(), Err: r.Err, Lost: r.Snapshot == nil}
 		if (o.Raw || o.Look) && r.Err == nil {
 			done.Verdict = ""
 		}
@@ -141,13 +146,17 @@ func one(ctx context.Context, rig *inventory.Rig, open Open, o Options) Result {
 	}
 	defer func() { _ = host.Close() }()
 	tell(Collecting)
-	snap, err := collect.Collect(ctx, host, collect.Request{Serials: o.Serials, Tool: o.Tool, Rig: rig.Name, Python: rig.Python, SlurmNode: rig.SlurmNode})
+	snap, err := collect.Collect(ctx, host, collect.Request{
+		Serials: o.Serials, Tool: o.Tool, Rig: rig.Name, Python: rig.Python, SlurmNode: rig.SlurmNode,
+		Tell: func(item string) { say(Collecting, "reading "+item) },
+	})
 	if err != nil {
 		r.Err, r.Took = err, time.Since(start)
 		return r
 	}
 	r.Snapshot = snap
 	if !o.Raw {
+		o.ProbeOpt.Tell = func(what string) { say(Probing, what) }
 		r = judged(ctx, r, host, o, tell)
 	}
 	r.Took = time.Since(start)

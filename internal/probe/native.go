@@ -36,7 +36,7 @@ func native(ctx context.Context, host Host, h *facts.Host, s *facts.Snapshot, o 
 	script := fillNative(h, nonce, total)
 	ctx, cancel := context.WithTimeoutCause(ctx, total+grace, errors.New("the host did not answer in time"))
 	defer cancel()
-	c := &conversation{nonce: nonce, plan: newPlan(h, o), find: Helper}
+	c := &conversation{nonce: nonce, plan: newPlan(h, o), find: Helper, tell: o.Tell}
 	if o.helper != nil {
 		c.find = o.helper
 	}
@@ -76,6 +76,7 @@ type conversation struct {
 	nonce string
 	plan  plan
 	find  func(machine string) ([]byte, string, error)
+	tell  func(string)
 
 	in         io.WriteCloser
 	out        *bufio.Reader
@@ -212,6 +213,9 @@ func (c *conversation) answer(r wire.Request) (a answer, gone bool, err error) {
 		if text != "" && json.Unmarshal([]byte(text), &l) == nil && l.Phase != "" {
 			c.keep(wire.Entry{Line: l})
 			a.lines = append(a.lines, l)
+			if words := wire.Words(r, l); words != "" && c.tell != nil {
+				c.tell(words)
+			}
 			if l.Phase == wire.PhaseDone {
 				a.outcome = l.Outcome
 				return a, false, nil

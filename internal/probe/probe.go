@@ -27,6 +27,8 @@ type Options struct {
 	Python    string        // the Python that the rig names
 	Small     bool          // small copies, for cards that a processor plays
 
+	Tell func(what string) // hears what is measured as it begins; nil for nobody
+
 	helper func(machine string) ([]byte, string, error) // tests put another helper here
 }
 

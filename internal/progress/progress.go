@@ -1,49 +1,46 @@
-// Package progress shows what every rig of a run is at: a live block on a terminal, plain lines elsewhere.
+// Package progress shows what every rig of a run is at: a live table on a terminal, plain lines elsewhere.
 //
 // What never lives here: results. They go to standard output when they are final; progress goes to standard error.
 package progress
 
 import (
+	"bytes"
 	"fmt"
 	"io"
-	"sort"
 	"sync"
 	"time"
 
+	"preflight/checks"
 	"preflight/internal/fleet"
 )
 
-// maxLines is how many rigs the live block shows; the rest is counted.
-const maxLines = 12
+// Options say where and how progress is shown.
+type Options struct {
+	Live  bool                        // a table that is redrawn in place; it wants a terminal
+	Color bool                        // of the live table
+	Size  func() (columns, lines int) // of the terminal, asked anew for each frame; nil means 80 × 24
+	Total int                         // rigs of the run
+}
 
 // Shower receives events and draws them. Make one with New, and Close it before anything else is written.
 type Shower struct {
-	w     io.Writer
-	live  bool
-	width int
-	total int
+	w io.Writer
+	o Options
 
-	mu     sync.Mutex
-	active map[string]state
-	done   int
-	failed int
-	drawn  int // lines of the block on the screen
-	start  time.Time
-	stop   chan struct{}
-	idle   sync.WaitGroup
+	mu    sync.Mutex
+	table table
+	drawn int // lines of the table on the screen
+	stop  chan struct{}
+	idle  sync.WaitGroup
 }
 
-type state struct {
-	phase fleet.Phase
-	since time.Time
-	began time.Time
-}
-
-// New makes a shower for a run over total rigs. Live draws a block that is redrawn in place; it wants a terminal of
-// the given width.
-func New(w io.Writer, live bool, width, total int) *Shower {
-	s := &Shower{w: w, live: live, width: width, total: total, active: map[string]state{}, start: time.Now(), stop: make(chan struct{})}
-	if live {
+// New makes a shower for one run.
+func New(w io.Writer, o Options) *Shower {
+	if o.Size == nil {
+		o.Size = func() (int, int) { return 80, 24 }
+	}
+	s := &Shower{w: w, o: o, table: table{total: o.Total, start: time.Now(), active: map[string]state{}, done: map[checks.Verdict]int{}}, stop: make(chan struct{})}
+	if o.Live {
 		s.idle.Add(1)
 		go s.tick()
 	}
@@ -54,35 +51,33 @@ func New(w io.Writer, live bool, width, total int) *Shower {
 func (s *Shower) Event(e fleet.Event) {
 	s.mu.Lock()
 	defer s.mu.Unlock()
-	if e.Phase == fleet.Done {
-		delete(s.active, e.Rig)
-		s.done++
-		if e.Err != nil || e.Verdict == "fail" {
-			s.failed++
-		}
-	} else {
-		now := time.Now()
-		st := state{phase: e.Phase, since: now, began: now}
-		if old, ok := s.active[e.Rig]; ok {
-			st.began = old.began
-		}
-		s.active[e.Rig] = st
-	}
-	if !s.live {
+	s.table.note(e, time.Now())
+	if !s.o.Live {
 		s.plain(e)
 	}
 }
 
+// Aside does something that writes to the terminal, or reads from it, while the table is lifted.
+func (s *Shower) Aside(do func()) {
+	s.mu.Lock()
+	defer s.mu.Unlock()
+	var b bytes.Buffer
+	s.erase(&b)
+	_, _ = s.w.Write(b.Bytes())
+	do()
+}
+
+// plain writes a line for each phase; messages within a phase would be too many.
 func (s *Shower) plain(e fleet.Event) {
-	if e.Phase == fleet.Done && e.Verdict == "" {
+	switch {
+	case e.Message != "":
+	case e.Phase == fleet.Done && e.Verdict == "":
 		_, _ = fmt.Fprintf(s.w, "preflight: %s: read in %.1f s\n", e.Rig, e.Elapsed.Seconds())
-		return
-	}
-	if e.Phase == fleet.Done {
+	case e.Phase == fleet.Done:
 		_, _ = fmt.Fprintf(s.w, "preflight: %s: %s after %.1f s\n", e.Rig, e.Verdict, e.Elapsed.Seconds())
-		return
+	default:
+		_, _ = fmt.Fprintf(s.w, "preflight: %s: %s\n", e.Rig, waits(e.Phase))
 	}
-	_, _ = fmt.Fprintf(s.w, "preflight: %s: %s\n", e.Rig, waits(e.Phase))
 }
 
 // waits says in words what a phase waits for.
@@ -106,7 +101,9 @@ func (s *Shower) tick() {
 		select {
 		case <-s.stop:
 			s.mu.Lock()
-			s.erase()
+			var b bytes.Buffer
+			s.erase(&b)
+			_, _ = s.w.Write(b.Bytes())
 			s.mu.Unlock()
 			return
 		case <-t.C:
@@ -117,49 +114,36 @@ func (s *Shower) tick() {
 	}
 }
 
-func (s *Shower) erase() {
+// erase takes the table off the screen.
+func (s *Shower) erase(b *bytes.Buffer) {
 	if s.drawn > 0 {
-		_, _ = fmt.Fprintf(s.w, "\x1b[%dA\x1b[J", s.drawn)
+		fmt.Fprintf(b, "\x1b[%dA\r\x1b[J", s.drawn)
 		s.drawn = 0
 	}
 }
 
+// draw writes a frame over the last one in one call, so that nothing flickers.
 func (s *Shower) draw() {
-	names := make([]string, 0, len(s.active))
-	for n := range s.active {
-		names = append(names, n)
+	columns, lines := s.o.Size()
+	frame := s.table.frame(time.Now(), columns, lines, s.o.Color)
+	var b bytes.Buffer
+	if s.drawn > len(frame) {
+		s.erase(&b)
 	}
-	sort.Strings(names)
-	lines := []string{fmt.Sprintf("%d of %d rigs done, %d with faults, %.0f s", s.done, s.total, s.failed, time.Since(s.start).Seconds())}
-	for i, n := range names {
-		if i == maxLines {
-			lines = append(lines, fmt.Sprintf("  … and %d more", len(names)-maxLines))
-			break
-		}
-		st := s.active[n]
-		lines = append(lines, fmt.Sprintf("  %-20s %-46s %4.0f s", n, waits(st.phase), time.Since(st.began).Seconds()))
+	if s.drawn > 0 {
+		fmt.Fprintf(&b, "\x1b[%dA\r", s.drawn)
 	}
-	s.erase()
-	for _, l := range lines {
-		if r := []rune(l); s.width > 0 && len(r) >= s.width {
-			l = string(r[:s.width-1])
-		}
-		_, _ = io.WriteString(s.w, l+"\n")
+	for _, l := range frame {
+		b.WriteString(l + "\x1b[K\n")
 	}
-	s.drawn = len(lines)
+	s.drawn = len(frame)
+	_, _ = s.w.Write(b.Bytes())
 }
 
-// Close ends the live block and wipes it.
+// Close ends the live table and wipes it.
 func (s *Shower) Close() {
-	if s.live {
+	if s.o.Live {
 		close(s.stop)
 		s.idle.Wait()
 	}
 }
-
-// Quiet is a shower that shows nothing.
-func Quiet() *Shower { return New(discard{}, false, 0, 0) }
-
-type discard struct{}
-
-func (discard) Write(p []byte) (int, error) { return len(p), nil }

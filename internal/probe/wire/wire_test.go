@@ -48,3 +48,22 @@ func TestPhaseLimit(t *testing.T) {
 		t.Errorf("a phase without a limit: %v", got)
 	}
 }
+
+func TestWords(t *testing.T) {
+	ranks := Request{Command: CommandAllReduce, AllReduce: &AllReduceRequest{Layout: LayoutRanks}, Env: map[string]string{"NCCL_P2P_DISABLE": "1"}}
+	for _, tc := range []struct {
+		r    Request
+		l    Line
+		want string
+	}{
+		{Request{}, Line{Phase: PhaseLinkAlone, State: StateBegin}, "copying between host and cards, one at a time"},
+		{Request{}, Line{Phase: PhaseLinkAlone, State: StateEnd}, ""},
+		{ranks, Line{Phase: PhaseNCCLInit, State: StateBegin}, "initialising NCCL, a process for each card, without P2P"},
+		{ranks, Line{Phase: PhaseNCCLMeasure, State: StateResult, AllReduce: &AllReduce{Bytes: 64 << 20, BusBW: 7.14}}, "all-reduce of 64 MiB: 7.1 GB/s, a process for each card, without P2P"},
+		{Request{}, Line{Phase: "unheard-of", State: StateBegin}, ""},
+	} {
+		if got := Words(tc.r, tc.l); got != tc.want {
+			t.Errorf("%+v: %q, want %q", tc.l, got, tc.want)
+		}
+	}
+}
