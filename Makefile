@@ -47,10 +47,12 @@ fuzz: ## each fuzz target for ten seconds
 cases: build ## agreement with dumps of real machines, where the folder is present
 	@if [ -d $(CASES) ]; then python3 $(CASES)/score.py --bin bin/preflight; else echo "skip: no $(CASES)"; fi
 
-release: helper ## controllers for every platform, with checksums
+release: helper ## controllers for every platform and the manual pages, with checksums
 	@rm -rf dist && mkdir -p dist
 	@for p in $(PLATFORMS); do os=$${p%/*}; arch=$${p#*/}; echo "dist/preflight-$$os-$$arch"; \
 		CGO_ENABLED=0 GOOS=$$os GOARCH=$$arch $(GO) build -trimpath -ldflags '$(LDFLAGS)' -o dist/preflight-$$os-$$arch ./cmd/preflight || exit 1; done
+	@SOURCE_DATE_EPOCH=$$(git log -1 --format=%ct 2>/dev/null || echo 0) $(GO) run -ldflags '$(LDFLAGS)' ./cmd/preflight man dist/man
+	@tar -C dist -czf dist/preflight-man.tar.gz man && rm -r dist/man
 	@cd dist && sha256sum preflight-* > SHA256SUMS && cat SHA256SUMS
 
 clean:
