@@ -78,7 +78,6 @@ func (f *checkFlags) probing(fl *pflag.FlagSet) {
 }
 
 func runCheck(ctx context.Context, env *environment, f *checkFlags, globs []string) error {
-	start := time.Now()
 	sel := checks.Selection{Only: f.only, Skip: f.skip}
 	if err := f.validate(sel); err != nil {
 		return err
@@ -96,44 +95,69 @@ func runCheck(ctx context.Context, env *environment, f *checkFlags, globs []stri
 	if err != nil {
 		return err
 	}
-	opt := probe.Options{Engine: f.engine, Limit: f.probeLimit, Force: f.force, Small: f.small, AllReduce: sel.Has("nccl.all-reduce")}
-	opt.Links = sel.Has("link.bandwidth") || sel.Has("topology.p2p") || sel.Has("pcie.width") || sel.Has("pcie.speed")
 	live, err := streams(env, sinks, t)
 	if err != nil {
 		return err
 	}
-	results := t.run(ctx, env, fleet.Options{
-		Parallel: f.target.parallel, Probe: (opt.Links || opt.AllReduce) && !f.noProbe, ProbeOpt: opt,
-		Serials: f.target.serials, Tool: version, Save: save,
-		Finished: func(i int, r fleet.Result) {
-			r.Findings, r.Policy = sel.Apply(r.Findings, r.Policy)
-			for _, s := range live {
-				s.finished(i, r)
-			}
-		},
-	})
-	judged := make([]checks.Judged, len(results))
-	for i := range results {
-		r := &results[i]
+	o := f.options(sel)
+	o.Save, o.Finished = save, func(i int, r fleet.Result) {
 		r.Findings, r.Policy = sel.Apply(r.Findings, r.Policy)
-		judged[i] = r.Judged()
+		for _, s := range live {
+			s.finished(i, r)
+		}
 	}
-	code := checks.ExitCode(judged, checks.FailOn(f.failOn))
-	if ctx.Err() != nil {
-		code = checks.ExitInterrupted
-	}
-	build := func(l lang.Language) (*report.Report, error) { return buildReport(t, results, start, code, l) }
-	err = f.output.write(env, sinks, build)
+	run := f.judge(ctx, env, t, sel, o)
+	err = f.output.write(env, sinks, run.report)
 	for _, s := range live {
-		err = errors.Join(err, s.end(build))
+		err = errors.Join(err, s.end(run.report))
 	}
 	if err != nil {
 		return failed(err)
 	}
-	if code != checks.ExitOK {
-		return exit{code: code}
+	if run.code != checks.ExitOK {
+		return exit{code: run.code}
 	}
 	return nil
+}
+
+// options are what a run measures and keeps.
+func (f *checkFlags) options(sel checks.Selection) fleet.Options {
+	opt := probe.Options{Engine: f.engine, Limit: f.probeLimit, Force: f.force, Small: f.small, AllReduce: sel.Has("nccl.all-reduce")}
+	opt.Links = sel.Has("link.bandwidth") || sel.Has("topology.p2p") || sel.Has("pcie.width") || sel.Has("pcie.speed")
+	return fleet.Options{
+		Parallel: f.target.parallel, Probe: (opt.Links || opt.AllReduce) && !f.noProbe, ProbeOpt: opt,
+		Serials: f.target.serials, Tool: version,
+	}
+}
+
+// judgement is a run that is over.
+type judgement struct {
+	target  *target
+	results []fleet.Result
+	start   time.Time
+	code    int // exit code
+}
+
+// report tells a run in a language.
+func (j judgement) report(l lang.Language) (*report.Report, error) {
+	return buildReport(j.target, j.results, j.start, j.code, l)
+}
+
+// judge takes the rigs of a target through all phases.
+func (f *checkFlags) judge(ctx context.Context, env *environment, t *target, sel checks.Selection, o fleet.Options) judgement {
+	j := judgement{target: t, start: time.Now()}
+	j.results = t.run(ctx, env, o)
+	judged := make([]checks.Judged, len(j.results))
+	for i := range j.results {
+		r := &j.results[i]
+		r.Findings, r.Policy = sel.Apply(r.Findings, r.Policy)
+		judged[i] = r.Judged()
+	}
+	j.code = checks.ExitCode(judged, checks.FailOn(f.failOn))
+	if ctx.Err() != nil {
+		j.code = checks.ExitInterrupted
+	}
+	return j
 }
 
 // validate finds mistakes of the command line before any host is touched.
