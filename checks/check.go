@@ -60,6 +60,17 @@ func IDs() []string {
 // Run judges one rig: every check of the catalogue gives at least one finding, then the site's own rules. The
 // result is in catalogue order and stable.
 func Run(rig *inventory.Rig, host *facts.Host, policy Policy, cat *catalog.Catalog) []Finding {
+	s := newSubject(rig, host, policy, cat)
+	var all []Finding
+	for _, c := range All() {
+		all = append(all, c.finish(c.run(s))...)
+	}
+	all = append(all, siteRules(s)...)
+	link(all)
+	return all
+}
+
+func newSubject(rig *inventory.Rig, host *facts.Host, policy Policy, cat *catalog.Catalog) Subject {
 	if rig == nil {
 		rig = &inventory.Rig{}
 	}
@@ -68,13 +79,7 @@ func Run(rig *inventory.Rig, host *facts.Host, policy Policy, cat *catalog.Catal
 		s.functions[d.BDF] = d
 	}
 	s.Cards, s.Others = trainingCards(s)
-	var all []Finding
-	for _, c := range All() {
-		all = append(all, c.finish(c.run(s))...)
-	}
-	all = append(all, siteRules(s)...)
-	link(all)
-	return all
+	return s
 }
 
 // run applies what all checks share: the kind of machine and the needed facts.

@@ -22,15 +22,11 @@ func decideMains(s Subject) []Finding {
 	if m == nil {
 		return []Finding{unknown(rigSubject, "no mains circuit is declared").knownBy("declare mains { volts = …, amps = …, circuits = … } in rigs.hcl")}
 	}
-	cards, ok := cardDraw(s, s.Cards, false)
-	cpu, okCPU := cpuDraw(s)
-	if !ok || !okCPU {
+	all, ok := wholeDraw(s)
+	if !ok {
 		return []Finding{unknown(rigSubject, "the draw of cards or processors is not known").knownBy("give a snapshot of the host")}
 	}
-	all := append(append(draw{}, cards...), cpu, platformDraw(s))
-	all = append(all, missingDraw(s, cards)...)
-	wall := all.total() / supplyEfficiency
-	limit := m.Volts * m.Amps * float64(max(m.Circuits, 1)) * s.Policy.MainsLoad
+	wall, limit, _ := mainsLoad(s)
 	f := Finding{Subject: rigSubject, Verdict: Pass, Observed: fmt.Sprintf("%.0f W", wall), Expected: fmt.Sprintf("≤ %.0f W", limit)}.
 		because(evs("rigs.hcl:mains", fmt.Sprintf("%g V × %g A × %d", m.Volts, m.Amps, max(m.Circuits, 1)))).because(all.evidence()...).
 		noting("%.0f W ÷ %.2f at the wall; limit %g V × %g A × %d × %g", all.total(), supplyEfficiency, m.Volts, m.Amps, max(m.Circuits, 1), s.Policy.MainsLoad)
@@ -44,4 +40,25 @@ func decideMains(s Subject) []Finding {
 		f = f.noting("the draw rests on recalled figures")
 	}
 	return []Finding{f.fix("power.mains/short", "draw", fmt.Sprintf("%.0f W", wall), "limit", fmt.Sprintf("%.0f W", limit))}
+}
+
+// wholeDraw is everything that the rig draws.
+func wholeDraw(s Subject) (draw, bool) {
+	cards, ok := cardDraw(s, s.Cards, false)
+	cpu, okCPU := cpuDraw(s)
+	if !ok || !okCPU {
+		return nil, false
+	}
+	all := append(append(draw{}, cards...), cpu, platformDraw(s))
+	return append(all, missingDraw(s, cards)...), true
+}
+
+// mainsLoad is the draw at the wall, and what the declared circuits carry continuously, watts.
+func mainsLoad(s Subject) (wall, limit float64, ok bool) {
+	all, ok := wholeDraw(s)
+	m := s.Rig.Mains
+	if !ok || m == nil {
+		return 0, 0, false
+	}
+	return all.total() / supplyEfficiency, m.Volts * m.Amps * float64(max(m.Circuits, 1)) * s.Policy.MainsLoad, true
 }

@@ -47,6 +47,10 @@ func buildReport(t *target, results []fleet.Result, start time.Time, code int, l
 // reportRig is the i-th rig of the target as the report tells it.
 func (t *target) reportRig(cat *remediation.Catalog, i int, r fleet.Result, l lang.Language) report.Rig {
 	g := reportRig(cat, r, l)
+	if r.Host != nil {
+		figures := checks.FiguresOf(r.Rig, r.Host, r.Policy, t.catalogue())
+		g.Figures = &figures
+	}
 	for j := range g.Fixes {
 		g.Fixes[j].Verify = verifyWith(g.Fixes[j].Verify, g.Name, t.flags)
 	}

@@ -53,6 +53,14 @@ type target struct {
 	catalog   *catalog.Catalog // with the rows that the inventory adds
 }
 
+// catalogue is the built-in one with the rows that the inventory adds.
+func (t *target) catalogue() *catalog.Catalog {
+	if t.catalog == nil {
+		return catalog.MustLoad()
+	}
+	return t.catalog
+}
+
 func (t *target) close() {
 	if t.dialer != nil {
 		t.dialer.Close()

@@ -9,11 +9,11 @@ import (
 
 // headlineOf is who and what.
 func headlineOf(g Rig) string {
-	return strings.TrimRight(Safe(g.Name)+"  "+describe(g), " ")
+	return strings.TrimRight(Safe(g.Name)+"  "+Describe(g), " ")
 }
 
-// describe is "8× RTX 4090  Supermicro AS-4124GS-TNR  2× EPYC 7542".
-func describe(g Rig) string {
+// Describe is "8× RTX 4090  Supermicro AS-4124GS-TNR  2× EPYC 7542".
+func Describe(g Rig) string {
 	h := g.Host
 	if h == nil {
 		return Safe(g.Address)

@@ -9,35 +9,35 @@ import (
 	"preflight/internal/lang"
 )
 
-// row is one line of the terminal view: findings of one check that say the same of several subjects.
-type row struct {
-	finding checks.Finding
-	count   int
-	effects []row // what this one explains
-	fix     int
+// Row is one line of a view for people: findings of one check that say the same of several subjects.
+type Row struct {
+	Finding checks.Finding // the first of them
+	Count   int
+	Effects []Row // what this one explains
+	Fix     int   // number of its fix; 0 for none
 }
 
-// text is the summary, for several cards without the first one's address.
-func (r row) text(l lang.Language, cards int) string {
-	s := r.finding.Summary
-	if r.count == 1 || !strings.Contains(r.finding.Subject, ":") { // several runs are no several cards
+// Text is the summary, for several cards without the first one's address.
+func (r Row) Text(l lang.Language, cards int) string {
+	s := r.Finding.Summary
+	if r.Count == 1 || !strings.Contains(r.Finding.Subject, ":") { // several runs are no several cards
 		return s
 	}
-	rest := strings.TrimLeft(strings.TrimPrefix(s, r.finding.Subject), ":： ")
+	rest := strings.TrimLeft(strings.TrimPrefix(s, r.Finding.Subject), ":： ")
 	if cards > 0 {
-		return l.Sayf("%d of %d cards: ", r.count, cards) + rest
+		return l.Sayf("%d of %d cards: ", r.Count, cards) + rest
 	}
-	return fmt.Sprintf("%d ×: %s", r.count, rest)
+	return fmt.Sprintf("%d ×: %s", r.Count, rest)
 }
 
-// rows groups the warns and fails of a rig: causes first, what they explain below them, worst first.
-func rows(g Rig) []row {
+// Rows groups the warns and fails of a rig: causes first, what they explain below them, worst first.
+func Rows(g Rig) []Row {
 	fixOf := map[string]int{}
 	for _, x := range g.Fixes {
 		fixOf[x.Code] = x.Number
 	}
 	merged := map[string]int{}
-	var all []row
+	var all []Row
 	rowOf := map[string]int{} // finding id -> index in all
 	for _, f := range g.Findings {
 		if f.Verdict != checks.Fail && f.Verdict != checks.Warn {
@@ -48,27 +48,27 @@ func rows(g Rig) []row {
 		if !ok {
 			i = len(all)
 			merged[key] = i
-			all = append(all, row{finding: f, fix: fixOf[f.Remedy]})
+			all = append(all, Row{Finding: f, Fix: fixOf[f.Remedy]})
 		}
-		all[i].count++
+		all[i].Count++
 		rowOf[f.ID] = i
 	}
-	var top []row
-	child := map[int][]row{}
+	var top []Row
+	child := map[int][]Row{}
 	for i, r := range all {
-		if r.finding.Cause != nil {
-			if at, ok := rowOf[*r.finding.Cause]; ok && at != i {
+		if r.Finding.Cause != nil {
+			if at, ok := rowOf[*r.Finding.Cause]; ok && at != i {
 				root := rootOf(all, rowOf, at)
 				child[root] = append(child[root], r)
 				continue
 			}
 		}
-		top = append(top, row{finding: r.finding, count: r.count, fix: r.fix, effects: nil})
+		top = append(top, Row{Finding: r.Finding, Count: r.Count, Fix: r.Fix})
 	}
 	for i := range top {
-		top[i].effects = child[rowOf[top[i].finding.ID]]
+		top[i].Effects = child[rowOf[top[i].Finding.ID]]
 	}
-	sort.SliceStable(top, func(i, j int) bool { return rank(top[i].finding.Verdict) < rank(top[j].finding.Verdict) })
+	sort.SliceStable(top, func(i, j int) bool { return rank(top[i].Finding.Verdict) < rank(top[j].Finding.Verdict) })
 	return top
 }
 
@@ -80,9 +80,9 @@ func rank(v checks.Verdict) int {
 }
 
 // rootOf follows causes up to the one that has none.
-func rootOf(all []row, rowOf map[string]int, at int) int {
+func rootOf(all []Row, rowOf map[string]int, at int) int {
 	for range len(all) {
-		c := all[at].finding.Cause
+		c := all[at].Finding.Cause
 		if c == nil {
 			return at
 		}

@@ -18,7 +18,7 @@ func WriteMarkdown(w io.Writer, r *Report, l lang.Language) error {
 	m.line("| | %s | %s | %s |", m.say("rig"), m.say("verdict"), m.say("hardware"))
 	m.line("|---|---|---|---|")
 	for _, g := range r.Rigs {
-		m.line("| %s | %s | %s | %s |", marks[g.Verdict].sign, md(g.Name), m.l.Say(strings.ToUpper(string(g.Verdict))), md(describe(g)))
+		m.line("| %s | %s | %s | %s |", marks[g.Verdict].sign, md(g.Name), m.l.Say(strings.ToUpper(string(g.Verdict))), md(Describe(g)))
 	}
 	for _, g := range r.Rigs {
 		m.rig(g)
@@ -42,7 +42,7 @@ func (m *markdown) effect(indent, format string, args ...any) {
 }
 
 func (m *markdown) rig(g Rig) {
-	list, open := rows(g), unknowns(g)
+	list, open := Rows(g), Unknowns(g)
 	if g.Error == nil && len(list) == 0 && len(open) == 0 && len(g.Notes) == 0 {
 		return
 	}
@@ -62,7 +62,7 @@ func (m *markdown) rig(g Rig) {
 	}
 	for _, row := range list {
 		m.bullet("%s", m.row(row, cards))
-		for _, e := range row.effects {
+		for _, e := range row.Effects {
 			m.effect("  ", "%s", m.row(e, cards))
 		}
 	}
@@ -75,10 +75,10 @@ func (m *markdown) rig(g Rig) {
 	m.unknown(open)
 }
 
-func (m *markdown) row(r row, cards int) string {
-	s := fmt.Sprintf("%s `%s` %s", marks[r.finding.Verdict].sign, r.finding.Check, md(r.text(m.l, cards)))
-	if r.fix > 0 {
-		s += " → " + m.say("fix %d", r.fix)
+func (m *markdown) row(r Row, cards int) string {
+	s := fmt.Sprintf("%s `%s` %s", marks[r.Finding.Verdict].sign, r.Finding.Check, md(r.Text(m.l, cards)))
+	if r.Fix > 0 {
+		s += " → " + m.say("fix %d", r.Fix)
 	}
 	return s
 }
@@ -116,23 +116,23 @@ func (m *markdown) code(indent, text string) {
 	m.line("%s%s", indent, fence)
 }
 
-func (m *markdown) unknown(open []unknownGroup) {
+func (m *markdown) unknown(open []UnknownGroup) {
 	if len(open) == 0 {
 		return
 	}
 	n := 0
 	for _, u := range open {
-		n += len(u.checks)
+		n += len(u.Checks)
 	}
 	m.line("")
 	m.line("<details><summary>%s %s</summary>", marks[checks.Unknown].sign, m.say("%d unknown", n))
 	m.line("")
 	for _, u := range open {
-		s := u.summary
-		if u.known != "" {
-			s += m.l.Say("; ") + u.known
+		s := u.Summary
+		if u.Known != "" {
+			s += m.l.Say("; ") + u.Known
 		}
-		m.bullet("`%s`: %s", strings.Join(u.checks, "`, `"), md(s))
+		m.bullet("`%s`: %s", strings.Join(u.Checks, "`, `"), md(s))
 	}
 	m.line("")
 	m.line("</details>")

@@ -4,6 +4,7 @@ import (
 	"time"
 
 	"preflight/checks"
+	"preflight/internal/accept"
 	"preflight/internal/facts"
 )
 
@@ -17,6 +18,14 @@ type Report struct {
 	Run     Run     `json:"run"`
 	Summary Summary `json:"summary"`
 	Rigs    []Rig   `json:"rigs"`
+
+	Acceptance *Acceptance `json:"acceptance,omitempty"` // of a hand-over
+}
+
+// Acceptance is what a hand-over adds: the answers for what no tool sees.
+type Acceptance struct {
+	Verdict string         `json:"verdict"` // accepted, refused, undecided
+	Answers accept.Answers `json:"answers"`
 }
 
 // Tool is the program that made the report.
@@ -50,6 +59,7 @@ type Rig struct {
 	Facts    map[string]any   `json:"facts"`
 	Findings []checks.Finding `json:"findings"`
 	Fixes    []Fix            `json:"fixes"`
+	Figures  *checks.Figures  `json:"figures,omitempty"` // what pictures are drawn of; absent for a rig without facts
 	Required []string         `json:"required"`        // checks whose unknown counts against the rig, in the order of the findings
 	Notes    []string         `json:"notes,omitempty"` // files that were not read, items without root …
 

@@ -197,10 +197,10 @@ func TestRowsKeepDifferentObservationsApart(t *testing.T) {
 	width := func(bdf, seen string) checks.Finding {
 		return checks.Finding{ID: "pcie.width@" + bdf, Check: "pcie.width", Subject: bdf, Verdict: checks.Fail, Observed: seen, Expected: "x16", Summary: bdf + " runs " + seen, Remedy: "pcie.width/slot-fault"}
 	}
-	got := rows(Rig{Findings: []checks.Finding{width("0000:01:00.0", "x8"), width("0000:21:00.0", "x4"), width("0000:41:00.0", "x8")}})
+	got := Rows(Rig{Findings: []checks.Finding{width("0000:01:00.0", "x8"), width("0000:21:00.0", "x4"), width("0000:41:00.0", "x8")}})
 	var lines []string
 	for _, r := range got {
-		lines = append(lines, r.text(lang.En, 4))
+		lines = append(lines, r.Text(lang.En, 4))
 	}
 	if diff := cmp.Diff([]string{"2 of 4 cards: runs x8", "0000:21:00.0 runs x4"}, lines); diff != "" {
 		t.Error(diff)

@@ -126,8 +126,8 @@ func count(n int, noun string) string {
 // faults counts root causes that fail.
 func faults(g Rig) int {
 	n := 0
-	for _, r := range rows(g) {
-		if r.finding.Verdict == checks.Fail {
+	for _, r := range Rows(g) {
+		if r.Finding.Verdict == checks.Fail {
 			n++
 		}
 	}
@@ -159,12 +159,12 @@ func (t *textWriter) rig(g Rig) {
 
 // findings writes the faults, each with what it explains, in aligned columns.
 func (t *textWriter) findings(g Rig) {
-	list := rows(g)
+	list := Rows(g)
 	column := 0
 	for _, r := range list {
-		column = max(column, visible(r.finding.Check))
-		for _, e := range r.effects {
-			column = max(column, visible(e.finding.Check)+2)
+		column = max(column, visible(r.Finding.Check))
+		for _, e := range r.Effects {
+			column = max(column, visible(e.Finding.Check)+2)
 		}
 	}
 	cards := 0
@@ -172,9 +172,9 @@ func (t *textWriter) findings(g Rig) {
 		cards = len(g.Host.Cards)
 	}
 	for _, r := range list {
-		t.row("  "+t.mark(r.finding.Verdict)+" "+pad(r.finding.Check, column)+"  ", r, cards)
-		for _, e := range r.effects {
-			t.row("      └ "+pad(e.finding.Check, column-4)+"  ", e, cards)
+		t.row("  "+t.mark(r.Finding.Verdict)+" "+pad(r.Finding.Check, column)+"  ", r, cards)
+		for _, e := range r.Effects {
+			t.row("      └ "+pad(e.Finding.Check, column-4)+"  ", e, cards)
 		}
 	}
 	if t.o.Verbose {
@@ -182,17 +182,17 @@ func (t *textWriter) findings(g Rig) {
 	}
 }
 
-func (t *textWriter) row(prefix string, r row, cards int) {
-	s := Safe(r.text(t.o.Lang, cards))
-	if r.fix > 0 {
-		s += t.paint(text.Colors{text.Bold}, "  → "+t.say("fix %d", r.fix))
-		if c := r.finding.Args["cap_watts"]; c != "" {
+func (t *textWriter) row(prefix string, r Row, cards int) {
+	s := Safe(r.Text(t.o.Lang, cards))
+	if r.Fix > 0 {
+		s += t.paint(text.Colors{text.Bold}, "  → "+t.say("fix %d", r.Fix))
+		if c := r.Finding.Args["cap_watts"]; c != "" {
 			s += " " + t.say("(or cap cards at %s W)", c)
 		}
 	}
 	t.wrapped(prefix, visible(prefix), s)
 	if t.o.Verbose {
-		t.evidence(r.finding)
+		t.evidence(r.Finding)
 	}
 }
 
@@ -240,27 +240,27 @@ func (t *textWriter) counts(g Rig) {
 		parts = append(parts, t.mark(checks.Unknown)+" "+t.say("%d unknown", n[checks.Unknown]))
 	}
 	t.line("  %s", strings.Join(parts, "   "))
-	for _, u := range unknowns(g) {
-		s := u.summary
-		if u.known != "" {
-			s += t.o.Lang.Say("; ") + u.known
-			if g.Line != "" && strings.Contains(u.known, "rigs.hcl") {
+	for _, u := range Unknowns(g) {
+		s := u.Summary
+		if u.Known != "" {
+			s += t.o.Lang.Say("; ") + u.Known
+			if g.Line != "" && strings.Contains(u.Known, "rigs.hcl") {
 				s += " (" + g.Line + ")"
 			}
 		}
-		t.wrapped("      "+t.mark(checks.Unknown)+" ", 8, strings.Join(u.checks, ", ")+": "+Safe(s))
+		t.wrapped("      "+t.mark(checks.Unknown)+" ", 8, strings.Join(u.Checks, ", ")+": "+Safe(s))
 	}
 }
 
-// unknownGroup is checks that could not decide for one reason, and what would make all of them known.
-type unknownGroup struct {
-	checks         []string
-	summary, known string
+// UnknownGroup is checks that could not decide for one reason, and what would make all of them known.
+type UnknownGroup struct {
+	Checks         []string
+	Summary, Known string
 }
 
-// unknowns are the first unknown of each check, those of one reason together.
-func unknowns(g Rig) []unknownGroup {
-	var out []unknownGroup
+// Unknowns are the first unknown of each check, those of one reason together.
+func Unknowns(g Rig) []UnknownGroup {
+	var out []UnknownGroup
 	said, at := map[string]bool{}, map[string]int{}
 	for _, f := range g.Findings {
 		if f.Verdict != checks.Unknown || said[f.Check] {
@@ -272,9 +272,9 @@ func unknowns(g Rig) []unknownGroup {
 		if !ok {
 			i = len(out)
 			at[key] = i
-			out = append(out, unknownGroup{summary: f.Summary, known: f.Known})
+			out = append(out, UnknownGroup{Summary: f.Summary, Known: f.Known})
 		}
-		out[i].checks = append(out[i].checks, f.Check)
+		out[i].Checks = append(out[i].Checks, f.Check)
 	}
 	return out
 }
@@ -336,6 +336,10 @@ func rebootLabel(reboot string) string {
 
 // tail ends the report with what no tool can see.
 func (t *textWriter) tail(r *Report) {
+	if r.Acceptance != nil {
+		t.answers(r)
+		return
+	}
 	cards := 0
 	for _, g := range r.Rigs {
 		if g.Host != nil {
@@ -350,4 +354,25 @@ func (t *textWriter) tail(r *Report) {
 	for _, s := range Checklist(cards) {
 		t.wrapped("  [ ] ", 6, t.o.Lang.Say(s))
 	}
+}
+
+// answers tells what somebody answered for.
+func (t *textWriter) answers(r *Report) {
+	t.line("")
+	t.line("%s", t.say("What hands and eyes found, answered by %s:", Safe(r.Acceptance.Answers.By)))
+	for _, g := range r.Rigs {
+		t.line("  %s", Safe(g.Name))
+		for _, a := range r.Acceptance.Answers.Rigs[g.Name] {
+			text := t.o.Lang.Say(a.Item)
+			if a.Note != "" {
+				text += t.o.Lang.Say(": ") + a.Note
+			}
+			t.wrapped("    "+AnswerMark(a.Answer)+" ", 8, Safe(text))
+		}
+	}
+}
+
+// AnswerMark is how an answer stands in a checklist.
+func AnswerMark(answer string) string {
+	return map[string]string{"yes": "[x]", "no": "[!]", "none": "[-]"}[answer]
 }
