@@ -8,7 +8,7 @@ HOST_SH   := internal/collect/collector.sh $(wildcard internal/probe/*.sh)
 HELPERS   := internal/probe/helper/linux-amd64.gz internal/probe/helper/linux-arm64.gz
 CASES     ?= ../shared/cases
 
-.PHONY: build helper demo test test-gpu lint bench cases release fuzz clean
+.PHONY: build helper demo test test-gpu lint bench cases release screenshots fuzz clean
 
 build: helper ## bin/preflight, static, with the native helper inside
 	CGO_ENABLED=0 $(GO) build -trimpath -ldflags '$(LDFLAGS)' -o bin/preflight ./cmd/preflight
@@ -35,7 +35,7 @@ lint: ## format, vet, staticcheck, shell scripts that run on hosts
 	@out=$$($(GO) tool gofumpt -l $$(git ls-files '*.go')); [ -z "$$out" ] || { echo "not gofumpt-formatted:"; echo "$$out"; exit 1; }
 	$(GO) vet ./...
 	$(GO) tool staticcheck ./...
-	@if command -v shellcheck >/dev/null 2>&1; then shellcheck -s sh $(HOST_SH) && shellcheck .ci/run; else echo "skip: shellcheck is not installed (apt-get install shellcheck)"; fi
+	@if command -v shellcheck >/dev/null 2>&1; then shellcheck -s sh $(HOST_SH) && shellcheck .ci/run docs/images/screenshots.sh; else echo "skip: shellcheck is not installed (apt-get install shellcheck)"; fi
 
 bench: build ## measured figures; see docs/performance.md
 	$(GO) test -run '^$$' -bench . -benchmem ./internal/facts ./internal/fleet ./checks ./cmd/preflight
@@ -54,6 +54,9 @@ release: helper ## controllers for every platform and the manual pages, with che
 	@SOURCE_DATE_EPOCH=$$(git log -1 --format=%ct 2>/dev/null || echo 0) $(GO) run -ldflags '$(LDFLAGS)' ./cmd/preflight man dist/man
 	@tar -C dist -czf dist/preflight-man.tar.gz man && rm -r dist/man
 	@cd dist && sha256sum preflight-* > SHA256SUMS && cat SHA256SUMS
+
+screenshots: build ## the pictures of docs/html.md, from the demo, where a chromium is
+	@docs/images/screenshots.sh "$(CURDIR)/bin/preflight"
 
 clean:
 	rm -rf bin dist

@@ -8,6 +8,7 @@ import (
 
 	"preflight/internal/lang"
 	"preflight/internal/report"
+	"preflight/internal/report/html"
 )
 
 // format is one way to write a report.
@@ -24,6 +25,7 @@ type format struct {
 func formats() []format {
 	return []format{
 		{name: "text", what: "the view for a terminal", write: writeText},
+		{name: "html", what: "one file for people, with pictures", file: true, write: worded(html.Write)},
 		{name: "json", what: "everything, after docs/report.schema.json", program: true, write: plain(report.WriteJSON)},
 		{name: "jsonl", what: "the same, a line a rig as soon as it is finished", program: true, stream: true},
 		{name: "junit", what: "JUnit XML: a suite a rig, a case a check", program: true, write: worded(report.WriteJUnit)},

@@ -91,7 +91,7 @@ func TestNativeMeasures(t *testing.T) {
 				t.Fatalf("%d runs: %+v", len(h.NCCL), h.NCCL)
 			}
 			for i, layout := range []string{"single", "ranks"} {
-				if r := h.NCCL[i]; r.Engine != "native" || r.Layout != layout || r.Ranks != 2 || r.Wrong != 0 || r.Hung || r.Transport != "SHM" || r.Library != "2.22.3" || len(r.Rows) != 1 {
+				if r := h.NCCL[i]; r.Engine != "native" || r.Layout != layout || r.Ranks != 2 || r.Wrong != 0 || r.Hung || r.Transport != "SHM" || r.Library != "2.22.3" || len(r.Rows) != 3 {
 					t.Errorf("%+v", r)
 				}
 			}
@@ -112,8 +112,8 @@ func TestNativeFaults(t *testing.T) {
 		copies string // result of a P2P copy
 	}{
 		{"init-hang", nil, []func(facts.NCCLRun) bool{hung("nccl-init", false), hung("nccl-init", true)}, "", ""},
-		{"nccl-p2p-hang", []string{"FAKE_GPU_P2P=1"}, []func(facts.NCCLRun) bool{hung("nccl-first", false), func(r facts.NCCLRun) bool { return r.NoP2P && len(r.Rows) == 1 && r.Wrong == 0 }}, "", "ok"},
-		{"p2p-corrupt", []string{"FAKE_GPU_P2P=1"}, []func(facts.NCCLRun) bool{func(r facts.NCCLRun) bool { return r.NoP2P && len(r.Rows) == 1 }}, "", "corrupt"},
+		{"nccl-p2p-hang", []string{"FAKE_GPU_P2P=1"}, []func(facts.NCCLRun) bool{hung("nccl-first", false), func(r facts.NCCLRun) bool { return r.NoP2P && len(r.Rows) == 3 && r.Wrong == 0 }}, "", "ok"},
+		{"p2p-corrupt", []string{"FAKE_GPU_P2P=1"}, []func(facts.NCCLRun) bool{func(r facts.NCCLRun) bool { return r.NoP2P && len(r.Rows) == 3 }}, "", "corrupt"},
 		{"wrong-sums", nil, []func(facts.NCCLRun) bool{func(r facts.NCCLRun) bool { return r.Wrong > 0 }}, "", ""},
 		{"crash", nil, []func(facts.NCCLRun) bool{func(r facts.NCCLRun) bool { return r.Key == "crash" && r.Error != "" }}, "", ""},
 		{"not-ready", nil, nil, "system-not-ready", ""},

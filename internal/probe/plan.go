@@ -137,8 +137,8 @@ func (p plan) allReduce(layout string, cards []int, noP2P bool) wire.Request {
 	r.Cards = cards
 	r.AllReduce = &wire.AllReduceRequest{Layout: layout}
 	switch {
-	case p.small: // the least that shows a plateau
-		r.AllReduce.Sizes, r.AllReduce.Batches = []int64{16 << 20}, 2
+	case p.small: // the least that shows a curve and its plateau
+		r.AllReduce.Sizes, r.AllReduce.Batches = []int64{1 << 20, 4 << 20, 16 << 20}, 2
 	case p.wide: // NVLink's plateau begins later
 		r.AllReduce.Sizes = []int64{1 << 20, 512 << 20, 2 << 30}
 	default:

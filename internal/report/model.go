@@ -60,8 +60,8 @@ type Rig struct {
 	Findings []checks.Finding `json:"findings"`
 	Fixes    []Fix            `json:"fixes"`
 	Figures  *checks.Figures  `json:"figures,omitempty"` // what pictures are drawn of; absent for a rig without facts
-	Required []string         `json:"required"`        // checks whose unknown counts against the rig, in the order of the findings
-	Notes    []string         `json:"notes,omitempty"` // files that were not read, items without root …
+	Required []string         `json:"required"`          // checks whose unknown counts against the rig, in the order of the findings
+	Notes    []string         `json:"notes,omitempty"`   // files that were not read, items without root …
 
 	Host *facts.Host `json:"-"`
 	// Declared says where a check's declaration stands in the inventory, by check; "" is the rig's block.

@@ -1,0 +1,5 @@
+package html
+
+import "preflight/internal/catalog"
+
+var catalogue = catalog.MustLoad()
