@@ -10,8 +10,8 @@ import (
 	"github.com/zclconf/go-cty/cty/convert"
 )
 
-// envPrefix is what the environment's names of variables start with.
-const envPrefix = "PREFLIGHT_VAR_"
+// EnvPrefix is what the environment's names of variables start with.
+const EnvPrefix = "PREFLIGHT_VAR_"
 
 // scope resolves variables, then locals, and returns the context of every other expression.
 func (d *decoder) scope(blocks []*hclsyntax.Block, opts Options) *hcl.EvalContext {
@@ -93,7 +93,7 @@ func (d *decoder) variable(label string, b *hclsyntax.Block, opts Options, ctx *
 		}
 	}
 	if v == cty.NilVal {
-		d.fault(b.DefRange(), "No value for a variable", "Variable %q has no default: give --var %s=… or %s%s.", label, label, envPrefix, label)
+		d.fault(b.DefRange(), "No value for a variable", "Variable %q has no default: give --var %s=… or %s%s.", label, label, EnvPrefix, label)
 		return cty.UnknownVal(want)
 	}
 	if nullable := n.boolPtr("nullable"); v.IsNull() && nullable != nil && !*nullable {
@@ -109,8 +109,8 @@ func outside(label string, opts Options) (text, from string, given bool) {
 		return v, "--var " + label, true
 	}
 	for _, e := range opts.Env {
-		if v, ok := strings.CutPrefix(e, envPrefix+label+"="); ok {
-			return v, envPrefix + label, true
+		if v, ok := strings.CutPrefix(e, EnvPrefix+label+"="); ok {
+			return v, EnvPrefix + label, true
 		}
 	}
 	return "", "", false

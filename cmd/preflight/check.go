@@ -136,11 +136,17 @@ type judgement struct {
 	results []fleet.Result
 	start   time.Time
 	code    int // exit code
+
+	acceptance *report.Acceptance // of a hand-over
 }
 
 // report tells a run in a language.
 func (j judgement) report(l lang.Language) (*report.Report, error) {
-	return buildReport(j.target, j.results, j.start, j.code, l)
+	r, err := buildReport(j.target, j.results, j.start, j.code, l)
+	if err == nil {
+		r.Acceptance = j.acceptance
+	}
+	return r, err
 }
 
 // judge takes the rigs of a target through all phases.
