@@ -63,13 +63,21 @@ func (s Selection) Apply(fs []Finding, p Policy) ([]Finding, Policy) {
 		if !left[f.Check] {
 			left[f.Check] = true
 			c := Check{ID: f.Check}
-			out = append(out, c.finish([]Finding{unknown(rigSubject, "not looked at, by choice").knownBy("run without --only and --skip")})...)
+			not := unknown(rigSubject, "not looked at, by choice").knownBy("run without --only and --skip")
+			not.Args = map[string]string{leftOut: "yes"}
+			out = append(out, c.finish([]Finding{not})...)
 		}
 	}
 	dropDanglingCauses(out)
 	p.Ignore = left
 	return out, p
 }
+
+// leftOut marks, in a finding's Args, a check that the user chose to leave out.
+const leftOut = "left_out"
+
+// LeftOut says whether a finding stands for a check that was not looked at, by choice.
+func LeftOut(f Finding) bool { return f.Args[leftOut] != "" }
 
 // dropDanglingCauses clears causes that point at findings which are no longer there.
 func dropDanglingCauses(fs []Finding) {
