@@ -3,6 +3,8 @@ package main
 import (
 	"context"
 	"errors"
+	"fmt"
+	"os"
 	"slices"
 	"strings"
 	"time"
@@ -11,6 +13,7 @@ import (
 	"github.com/spf13/pflag"
 
 	"preflight/checks"
+	"preflight/internal/diff"
 	"preflight/internal/fleet"
 	"preflight/internal/lang"
 	"preflight/internal/probe"
@@ -30,7 +33,8 @@ type checkFlags struct {
 	small      bool // cards that a processor plays: see demo
 	force      bool
 	probeLimit time.Duration
-	save       string
+	save       string // where runs are kept; "" for none
+	since      string // what to compare with
 }
 
 func newCheck(env *environment) *cobra.Command {
@@ -50,6 +54,7 @@ inventory; 3 at least one fail; 4 a required check is unknown or a rig was unrea
   preflight check -i rigs.hcl 'node-*' --only firmware,pcie
   preflight check -i rigs.hcl --ask-become-pass --format json -o report.json
   preflight check -i rigs.hcl --format text,junit=junit.xml,sarif=preflight.sarif
+  preflight check -i rigs.hcl --save && … && preflight check -i rigs.hcl --since last
   preflight check --local --no-probe
   preflight check --from snapshot.tar.gz -i rigs.hcl node-a
   preflight check --from nvidia-bug-report.log.gz
@@ -67,8 +72,15 @@ inventory; 3 at least one fail; 4 a required check is unknown or a rig was unrea
 	fl.BoolVar(&f.noProbe, "no-probe", false, "run nothing under load; results lying in the input are judged")
 	f.probing(fl)
 	fl.DurationVar(&f.probeLimit, "probe-timeout", probe.DefaultLimit, "deadline of one all-reduce on a rig")
-	fl.StringVar(&f.save, "save", "", "keep each rig's snapshot as RIG.tar.gz in this directory")
+	f.keeping(fl)
+	fl.StringVar(&f.since, "since", "", "compare with the last run that was kept (last), or with a run, a bundle, a report or a snapshot; what got worse fails")
 	return c
+}
+
+// keeping is the flag that keeps a run.
+func (f *checkFlags) keeping(fl *pflag.FlagSet) {
+	fl.StringVar(&f.save, "save", "", "keep this run (report and snapshots) in the state folder, or in a folder: --save=DIR")
+	fl.Lookup("save").NoOptDefVal = stateFolder
 }
 
 // probing are the flags that check and probe share.
@@ -86,12 +98,18 @@ func runCheck(ctx context.Context, env *environment, f *checkFlags, globs []stri
 	if err != nil {
 		return err
 	}
+	if err := f.misplaced(globs); err != nil {
+		return err
+	}
 	t, err := f.target.resolve(env, globs, f.profile)
 	if err != nil {
 		return err
 	}
 	defer t.close()
-	save, err := saver(f.save)
+	if err := keepable(f.save); err != nil {
+		return err
+	}
+	before, err := f.before(env, t, globs)
 	if err != nil {
 		return err
 	}
@@ -100,19 +118,33 @@ func runCheck(ctx context.Context, env *environment, f *checkFlags, globs []stri
 		return err
 	}
 	o := f.options(sel)
-	o.Save, o.Finished = save, func(i int, r fleet.Result) {
+	o.Finished = func(i int, r fleet.Result) {
 		r.Findings, r.Policy = sel.Apply(r.Findings, r.Policy)
 		for _, s := range live {
 			s.finished(i, r)
 		}
 	}
 	run := f.judge(ctx, env, t, sel, o)
-	err = f.output.write(env, sinks, run.report)
+	run.compare(before)
+	if f.save != "" {
+		if run.kept, err = f.keep(run); err != nil {
+			err = fmt.Errorf("the run was not kept: %w", err)
+		}
+	}
+	return f.deliver(env, run, sinks, live, err)
+}
+
+// deliver writes the report everywhere; failure is what went wrong before.
+func (f *checkFlags) deliver(env *environment, run judgement, sinks []sink, live []*stream, failure error) error {
+	err := f.output.write(env, sinks, run.report)
 	for _, s := range live {
 		err = errors.Join(err, s.end(run.report))
 	}
-	if err != nil {
+	if err = errors.Join(err, failure); err != nil {
 		return failed(err)
+	}
+	if run.kept != "" {
+		_, _ = fmt.Fprintf(env.stderr, "preflight: kept as %s\n", run.kept)
 	}
 	if run.code != checks.ExitOK {
 		return exit{code: run.code}
@@ -138,15 +170,59 @@ type judgement struct {
 	code    int // exit code
 
 	acceptance *report.Acceptance // of a hand-over
+	changes    *diff.Result       // since another run
+	kept       string             // folder of a run that was kept
 }
 
 // report tells a run in a language.
 func (j judgement) report(l lang.Language) (*report.Report, error) {
 	r, err := buildReport(j.target, j.results, j.start, j.code, l)
 	if err == nil {
-		r.Acceptance = j.acceptance
+		r.Acceptance, r.Changes = j.acceptance, j.changes
 	}
 	return r, err
+}
+
+// before loads what a run is compared with, before any host is touched; nil for nothing.
+func (f *checkFlags) before(env *environment, t *target, globs []string) (*side, error) {
+	if f.since == "" {
+		return nil, nil
+	}
+	path := f.since
+	if path == "last" {
+		dir, err := runsDir(f.save)
+		if err == nil {
+			path, err = lastRun(dir, f.target.inventory, t.rigs)
+		}
+		if err != nil {
+			return nil, usage("--since last: %w", err)
+		}
+	}
+	s, err := loadSide(env, path, t.rigs, t.catalogue())
+	if err != nil {
+		return nil, usage("--since %s: %w", f.since, err)
+	}
+	if len(globs) > 0 && len(s.states) > 1 { // only some of its rigs are looked at now
+		s.states = slices.DeleteFunc(s.states, func(x diff.State) bool { return named(t.rigs, x.Name) == nil })
+	}
+	return &s, nil
+}
+
+// compare tells what changed since another run, and fails on what got worse.
+func (j *judgement) compare(before *side) {
+	if before == nil {
+		return
+	}
+	var now []diff.State
+	for _, r := range j.results {
+		now = append(now, stateOf(r))
+	}
+	d := diff.Compare(before.states, now, nil)
+	d.Before, d.After = before.name, j.start.UTC().Format("2006-01-02 15:04 UTC")
+	j.changes = &d
+	if code := changeCode(d); code == checks.ExitFail && j.code != checks.ExitInterrupted || j.code == checks.ExitOK {
+		j.code = code
+	}
 }
 
 // judge takes the rigs of a target through all phases.
@@ -189,6 +265,16 @@ func (f *checkFlags) validate(sel checks.Selection) error {
 	case "fail", "warn", "unknown":
 	default:
 		return usage("--fail-on %s: it takes fail, warn or unknown", f.failOn)
+	}
+	return nil
+}
+
+// misplaced finds the folder of --save where a rig should be: it wants an equals sign.
+func (f *checkFlags) misplaced(globs []string) error {
+	for _, g := range globs {
+		if info, err := os.Stat(g); f.save == stateFolder && (strings.Contains(g, "/") || err == nil && info.IsDir()) {
+			return usage("--save %s: write --save=%s", g, g)
+		}
 	}
 	return nil
 }

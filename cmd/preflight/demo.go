@@ -41,7 +41,7 @@ Exit codes are those of check: with a fault planted, 3.`,
 		RunE: func(cmd *cobra.Command, _ []string) error { return runDemo(cmd.Context(), env, f) },
 	}
 	fl := c.Flags()
-	fl.StringSliceVar(&f.faults, "fault", nil, "plant these faults in one rig (see --list)")
+	fl.StringSliceVar(&f.faults, "fault", nil, "plant these faults in one rig (see --list), or none for a healthy one")
 	fl.IntVar(&f.cards, "cards", 4, "cards of the rig that --fault builds: 1 to 8")
 	fl.BoolVar(&f.list, "list", false, "list the faults that can be planted")
 	fl.BoolVar(&f.keep, "keep", false, "keep the rigs served until interrupted")
@@ -106,6 +106,9 @@ func (f *demoFlags) specs() ([]rigsim.Spec, error) {
 	}
 	s := rigsim.Healthy("rig", f.cards)
 	for _, name := range f.faults {
+		if name == "none" && len(f.faults) == 1 {
+			break
+		}
 		if _, ok := faultNamed(name); !ok {
 			return nil, usage("no fault is called %q; see: preflight demo --list", name)
 		}

@@ -61,6 +61,6 @@ func probing(env *environment, kind string, c *cobra.Command) *cobra.Command {
 	f.output.add(fl)
 	f.probing(fl)
 	fl.DurationVar(&f.probeLimit, "probe-timeout", probe.DefaultLimit, "deadline of one all-reduce on a rig")
-	fl.StringVar(&f.save, "save", "", "keep each rig's snapshot as RIG.tar.gz in this directory")
+	f.keeping(fl)
 	return c
 }

@@ -17,12 +17,14 @@ type Record struct {
 	Schema    string            `json:"schema"`
 	Tool      string            `json:"tool"` // version of preflight
 	At        time.Time         `json:"at"`
-	Verdict   string            `json:"verdict"`   // accepted, refused, undecided
-	Exit      int               `json:"exit"`      // exit code of the run
-	Inventory string            `json:"inventory"` // path in the bundle: a file, or a folder
-	Vars      map[string]string `json:"vars"`      // values of the inventory's variables
-	Profile   string            `json:"profile"`   // chosen with --profile; "" means that of each rig
-	Serials   bool              `json:"serials"`   // serial numbers, UUIDs and MAC addresses were kept
+	Verdict   string            `json:"verdict"`        // accepted, refused, undecided
+	Exit      int               `json:"exit"`           // exit code of the run
+	Inventory string            `json:"inventory"`      // path in the bundle: a file, or a folder; "" for none
+	From      string            `json:"from,omitempty"` // of a kept run: where the inventory was, absolute
+	Rigs      []string          `json:"rigs,omitempty"` // of a kept run: the names
+	Vars      map[string]string `json:"vars"`           // values of the inventory's variables
+	Profile   string            `json:"profile"`        // chosen with --profile; "" means that of each rig
+	Serials   bool              `json:"serials"`        // serial numbers, UUIDs and MAC addresses were kept
 	Answers   Answers           `json:"answers"`
 }
 
@@ -42,18 +44,18 @@ func (r Record) Marshal(w io.Writer) error {
 	return enc.Encode(r)
 }
 
-// ReadRecord reads accept.json of a bundle.
-func ReadRecord(bundle fs.FS) (Record, error) {
+// ReadRecord reads the record of a bundle (RecordName) or of a run (RunName).
+func ReadRecord(bundle fs.FS, name string) (Record, error) {
 	var r Record
-	raw, err := ReadFile(bundle, RecordName, maxManifest)
+	raw, err := ReadFile(bundle, name, maxManifest)
 	if err != nil {
 		return r, err
 	}
 	if err := json.NewDecoder(bytes.NewReader(raw)).Decode(&r); err != nil {
-		return r, fmt.Errorf("%s: %w", RecordName, err)
+		return r, fmt.Errorf("%s: %w", name, err)
 	}
 	if r.Schema != RecordSchema {
-		return r, fmt.Errorf("%s has the layout %q; this version reads %s", RecordName, r.Schema, RecordSchema)
+		return r, fmt.Errorf("%s has the layout %q; this version reads %s", name, r.Schema, RecordSchema)
 	}
 	return r, nil
 }

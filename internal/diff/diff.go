@@ -219,7 +219,9 @@ func group(before, after []value, was, is side) []Change {
 
 // whole says whether a group is of parts that can be taken out. Cards are told by moves; links, pairs and rates go with
 // the cards and bridges that they are of.
-func whole(group string) bool { return slices.Contains([]string{"modules", "disks", "supplies"}, group) }
+func whole(group string) bool {
+	return slices.Contains([]string{"modules", "disks", "supplies"}, group)
+}
 
 // compare tells how one value changed; false when it did not, or by noise.
 func compare(b, a value) (Change, bool) {

@@ -64,7 +64,7 @@ func (n namer) scope(bdf string) string {
 // shown is the name for people: where it is on this side.
 func (n namer) shown(bdf string) string {
 	if n.cards[bdf] && n.slots[bdf] != "" {
-		return bdf + " in " + n.slots[bdf]
+		return bdf + " (" + n.slots[bdf] + ")"
 	}
 	return bdf
 }
@@ -80,4 +80,6 @@ func (n namer) pair(a, b string) string {
 
 func (n namer) way(a, b string) string { return "pair " + n.scope(a) + " → " + n.scope(b) }
 
-func (n namer) shownPair(a, b string) string { return a + " and " + b }
+func (n namer) shownPair(a, b string) string { return a + " ↔ " + b }
+
+func (n namer) shownWay(a, b string) string { return a + " → " + b }

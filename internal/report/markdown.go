@@ -23,6 +23,11 @@ func WriteMarkdown(w io.Writer, r *Report, l lang.Language) error {
 	for _, g := range r.Rigs {
 		m.rig(g)
 	}
+	if r.Changes != nil {
+		m.line("")
+		m.line("## %s", m.say("changes from %s to %s", md(r.Changes.Before), md(r.Changes.After)))
+		m.changes(*r.Changes)
+	}
 	m.line("")
 	m.line("<sub>preflight %s · %s</sub>", md(r.Tool.Version), r.Run.At.UTC().Format("2006-01-02 15:04 UTC"))
 	_, err := io.WriteString(w, m.b.String())

@@ -5,6 +5,7 @@ import (
 
 	"preflight/checks"
 	"preflight/internal/accept"
+	"preflight/internal/diff"
 	"preflight/internal/facts"
 )
 
@@ -19,7 +20,8 @@ type Report struct {
 	Summary Summary `json:"summary"`
 	Rigs    []Rig   `json:"rigs"`
 
-	Acceptance *Acceptance `json:"acceptance,omitempty"` // of a hand-over
+	Acceptance *Acceptance  `json:"acceptance,omitempty"` // of a hand-over
+	Changes    *diff.Result `json:"changes,omitempty"`    // since another run
 }
 
 // Acceptance is what a hand-over adds: the answers for what no tool sees.

@@ -45,6 +45,10 @@ func WriteText(w io.Writer, r *Report, o TextOptions) error {
 		t.rig(g)
 	}
 	t.fleet(r)
+	if r.Changes != nil {
+		t.line("")
+		t.changes(*r.Changes)
+	}
 	if !o.Quiet {
 		t.tail(r)
 	}

@@ -19,6 +19,7 @@ const (
 	CardLost       Kind = "card-lost"
 	Above4GOff     Kind = "above-4g-off"
 	ReBAROff       Kind = "rebar-off"
+	BIOSReset      Kind = "bios-reset"
 	ReBARVBIOS     Kind = "rebar-vbios"
 	NarrowSlot     Kind = "narrow-slot"
 	Gen3Slot       Kind = "gen3-slot"
@@ -55,6 +56,19 @@ type Fault struct {
 // Faults lists every kind, in the order in which they are shown.
 func Faults() []Fault {
 	return slices.Concat(driverFaults(), linkFaults(), hostFaults(), cardFaults(), softwareFaults())
+}
+
+// newerBIOS is what an update leaves behind: a version as the board's maker counts them.
+func newerBIOS(m *machine) {
+	next := map[string]string{"1106": "1203", "P3.50": "P3.80", "2.4": "2.8", "2204": "2402"}
+	m.Board.BIOS, m.Board.BIOSDate = next[m.Board.BIOS], "11/17/2026"
+}
+
+// smallBARs is what the cards have without Re-Size BAR.
+func smallBARs(m *machine) {
+	for _, c := range m.Cards {
+		c.BAR1MiB = 256
+	}
 }
 
 func faultByKind(k Kind) (Fault, bool) {
@@ -121,11 +135,8 @@ func linkFaults() []Fault {
 			}
 			m.NCCL.Mode = "no-device"
 		}, finish: logUnassigned},
-		{Kind: ReBAROff, Words: "Re-Size BAR is off in the BIOS", Checks: []string{"firmware.resizable-bar"}, plant: func(m *machine) {
-			for _, c := range m.Cards {
-				c.BAR1MiB = 256
-			}
-		}},
+		{Kind: ReBAROff, Words: "Re-Size BAR is off in the BIOS", Checks: []string{"firmware.resizable-bar"}, plant: smallBARs},
+		{Kind: BIOSReset, Words: "a BIOS update set everything back: Re-Size BAR is off again", Checks: []string{"firmware.resizable-bar"}, shape: newerBIOS, plant: smallBARs},
 		{Kind: ReBARVBIOS, Words: "the cards' VBIOS offers no BAR1 above 256 MiB", Checks: []string{"firmware.resizable-bar"}, plant: func(m *machine) {
 			for _, c := range m.Cards {
 				c.BAR1MiB, c.ReBAR = 256, sizesTo(256)

@@ -22,17 +22,29 @@ const foldFrom = 9
 
 // page is what the template draws.
 type page struct {
-	Lang   string
-	Title  string
-	Style  template.CSS // our own file, embedded
-	Policy string       // Content-Security-Policy
-	Report *report.Report
-	At     string
-	Groups []string
-	Fleet  []fleetRow
-	Counts []count
-	Rigs   []rig
-	Hands  []string // the checklist; nil for a hand-over, whose answers stand with each rig
+	Lang    string
+	Title   string
+	Style   template.CSS // our own file, embedded
+	Policy  string       // Content-Security-Policy
+	Report  *report.Report
+	At      string
+	Groups  []string
+	Fleet   []fleetRow
+	Counts  []count
+	Rigs    []rig
+	Changes *changes // since another run; nil for none
+	Hands   []string // the checklist; nil for a hand-over, whose answers stand with each rig
+}
+
+// changes are those since another run.
+type changes struct {
+	Before, After string
+	Rigs          []changedRig
+}
+
+type changedRig struct {
+	Name  string
+	Lines []report.ChangeLine
 }
 
 // count is one verdict with its rigs.
@@ -66,6 +78,12 @@ func Write(w io.Writer, r *report.Report, l lang.Language) error {
 		p.Fleet = append(p.Fleet, fleetRowOf(x, p.Groups))
 		if g.Host != nil {
 			cards = max(cards, len(g.Host.Cards))
+		}
+	}
+	if d := r.Changes; d != nil {
+		p.Changes = &changes{Before: d.Before, After: d.After}
+		for _, g := range d.Rigs {
+			p.Changes.Rigs = append(p.Changes.Rigs, changedRig{g.Name, report.ChangeLines(g, l)})
 		}
 	}
 	if r.Acceptance == nil && cards > 0 {

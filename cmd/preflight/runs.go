@@ -1,0 +1,122 @@
+package main
+
+import (
+	"crypto/rand"
+	"encoding/hex"
+	"errors"
+	"fmt"
+	"io"
+	"os"
+	"path/filepath"
+	"slices"
+	"time"
+
+	"preflight/internal/accept"
+	"preflight/internal/lang"
+	"preflight/internal/report"
+	"preflight/inventory"
+)
+
+// stateFolder is the value of --save without a folder.
+const stateFolder = "state"
+
+// runsDir is where runs are kept: the folder given, else that of the XDG Base Directory Specification for state.
+func runsDir(save string) (string, error) {
+	if save != "" && save != stateFolder {
+		return filepath.Abs(save)
+	}
+	base := os.Getenv("XDG_STATE_HOME")
+	if !filepath.IsAbs(base) { // the specification: a relative one is ignored
+		home, err := os.UserHomeDir()
+		if err != nil {
+			return "", fmt.Errorf("nowhere to keep runs: %w; name a folder with --save=DIR", err)
+		}
+		base = filepath.Join(home, ".local", "state")
+	}
+	return filepath.Join(base, "preflight", "runs"), nil
+}
+
+// keepable finds out before any host is touched whether a run can be kept.
+func keepable(save string) error {
+	if save == "" {
+		return nil
+	}
+	dir, err := runsDir(save)
+	if err != nil {
+		return failed(err)
+	}
+	if err := os.MkdirAll(dir, 0o700); err != nil {
+		return failed(fmt.Errorf("--save: %w", err))
+	}
+	f, err := os.CreateTemp(dir, ".try.*")
+	if err != nil {
+		return failed(fmt.Errorf("--save: %w", err))
+	}
+	return errors.Join(f.Close(), os.Remove(f.Name()))
+}
+
+// keep writes a run into a folder of its own and gives its path.
+func (f *checkFlags) keep(run judgement) (string, error) {
+	dir, err := runsDir(f.save)
+	if err != nil {
+		return "", err
+	}
+	var tail [3]byte
+	_, _ = rand.Read(tail[:])
+	path := filepath.Join(dir, run.start.UTC().Format("20060102T150405Z")+"-"+hex.EncodeToString(tail[:]))
+	record := accept.Record{
+		Tool: version, At: run.start.UTC().Truncate(time.Second), Exit: run.code,
+		Vars: variables(f.target.vars, os.Environ()), Profile: f.profile, Serials: f.target.serials,
+	}
+	var files []accept.File
+	if from := f.target.inventory; from != "" && from != "-" {
+		if files, record.Inventory, err = inventoryFiles(from); err != nil {
+			return "", err
+		}
+		if record.From, err = filepath.Abs(from); err != nil {
+			return "", err
+		}
+	}
+	for _, r := range run.results {
+		record.Rigs = append(record.Rigs, r.Rig.Name)
+		if r.Snapshot != nil {
+			files = append(files, snapshotFile(r))
+		}
+	}
+	english, err := run.report(lang.En)
+	if err != nil {
+		return "", err
+	}
+	files = append(files, accept.File{Name: accept.RunName, Fill: record.Marshal},
+		accept.File{Name: accept.ReportName, Fill: func(w io.Writer) error { return report.WriteJSON(w, english) }})
+	return path, accept.Store(path, files)
+}
+
+// lastRun is the newest run that was kept of these rigs: of the same inventory, or without one of rigs of the same names.
+func lastRun(dir, inv string, rigs []*inventory.Rig) (string, error) {
+	entries, err := os.ReadDir(dir)
+	if err != nil && !errors.Is(err, os.ErrNotExist) {
+		return "", err
+	}
+	from := ""
+	if inv != "" && inv != "-" {
+		if from, err = filepath.Abs(inv); err != nil {
+			return "", err
+		}
+	}
+	slices.Reverse(entries) // names begin with the time
+	for _, e := range entries {
+		if !e.IsDir() || e.Name()[0] == '.' {
+			continue
+		}
+		path := filepath.Join(dir, e.Name())
+		record, err := accept.ReadRecord(os.DirFS(path), accept.RunName)
+		if err != nil || record.From != from {
+			continue
+		}
+		if !slices.ContainsFunc(rigs, func(r *inventory.Rig) bool { return !slices.Contains(record.Rigs, r.Name) }) {
+			return path, nil
+		}
+	}
+	return "", fmt.Errorf("no run of these rigs is kept in %s: keep one with check --save, before what you are about to change", dir)
+}
