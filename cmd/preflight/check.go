@@ -35,6 +35,7 @@ type checkFlags struct {
 	probeLimit time.Duration
 	save       string // where runs are kept; "" for none
 	since      string // what to compare with
+	watch      time.Duration
 }
 
 func newCheck(env *environment) *cobra.Command {
@@ -55,6 +56,7 @@ inventory; 3 at least one fail; 4 a required check is unknown or a rig was unrea
   preflight check -i rigs.hcl --ask-become-pass --format json -o report.json
   preflight check -i rigs.hcl --format text,junit=junit.xml,sarif=preflight.sarif
   preflight check -i rigs.hcl --save && … && preflight check -i rigs.hcl --since last
+  preflight check -i rigs.hcl node-a --only pcie --watch 30s     # while somebody swaps risers
   preflight check --local --no-probe
   preflight check --from snapshot.tar.gz -i rigs.hcl node-a
   preflight check --from nvidia-bug-report.log.gz
@@ -74,6 +76,7 @@ inventory; 3 at least one fail; 4 a required check is unknown or a rig was unrea
 	fl.DurationVar(&f.probeLimit, "probe-timeout", probe.DefaultLimit, "deadline of one all-reduce on a rig")
 	f.keeping(fl)
 	fl.StringVar(&f.since, "since", "", "compare with the last run that was kept (last), or with a run, a bundle, a report or a snapshot; what got worse fails")
+	fl.DurationVar(&f.watch, "watch", 0, "judge again after this time, until every rig passes or Ctrl-C")
 	return c
 }
 
@@ -113,30 +116,49 @@ func runCheck(ctx context.Context, env *environment, f *checkFlags, globs []stri
 	if err != nil {
 		return err
 	}
-	live, err := streams(env, sinks, t)
-	if err != nil {
-		return err
+	r := rounds{f: f, target: t, sel: sel, sinks: sinks, before: before}
+	if f.watch > 0 {
+		return r.untilPass(ctx, env)
 	}
-	o := f.options(sel)
-	o.Finished = func(i int, r fleet.Result) {
-		r.Findings, r.Policy = sel.Apply(r.Findings, r.Policy)
+	_, err = r.one(ctx, env)
+	return err
+}
+
+// rounds are one run of check, or several.
+type rounds struct {
+	f      *checkFlags
+	target *target
+	sel    checks.Selection
+	sinks  []sink
+	before *side // what each is compared with; nil for nothing
+}
+
+// one judges the rigs once and delivers the report; the error carries the exit code.
+func (r rounds) one(ctx context.Context, env *environment) (judgement, error) {
+	live, err := streams(env, r.sinks, r.target)
+	if err != nil {
+		return judgement{}, err
+	}
+	o := r.f.options(r.sel)
+	o.Finished = func(i int, result fleet.Result) {
+		result.Findings, result.Policy = r.sel.Apply(result.Findings, result.Policy)
 		for _, s := range live {
-			s.finished(i, r)
+			s.finished(i, result)
 		}
 	}
-	run := f.judge(ctx, env, t, sel, o)
-	run.compare(before)
-	if f.save != "" {
-		if run.kept, err = f.keep(run); err != nil {
+	run := r.f.judge(ctx, env, r.target, r.sel, o)
+	run.compare(r.before)
+	if r.f.save != "" {
+		if run.kept, err = r.f.keep(run); err != nil {
 			err = fmt.Errorf("the run was not kept: %w", err)
 		}
 	}
-	return f.deliver(env, run, sinks, live, err)
+	return run, r.deliver(env, run, live, err)
 }
 
 // deliver writes the report everywhere; failure is what went wrong before.
-func (f *checkFlags) deliver(env *environment, run judgement, sinks []sink, live []*stream, failure error) error {
-	err := f.output.write(env, sinks, run.report)
+func (r rounds) deliver(env *environment, run judgement, live []*stream, failure error) error {
+	err := r.f.output.write(env, r.sinks, run.report)
 	for _, s := range live {
 		err = errors.Join(err, s.end(run.report))
 	}
@@ -213,11 +235,7 @@ func (j *judgement) compare(before *side) {
 	if before == nil {
 		return
 	}
-	var now []diff.State
-	for _, r := range j.results {
-		now = append(now, stateOf(r))
-	}
-	d := diff.Compare(before.states, now, nil)
+	d := diff.Compare(before.states, states(*j), nil)
 	d.Before, d.After = before.name, j.start.UTC().Format("2006-01-02 15:04 UTC")
 	j.changes = &d
 	if code := changeCode(d); code == checks.ExitFail && j.code != checks.ExitInterrupted || j.code == checks.ExitOK {
@@ -253,6 +271,10 @@ func (f *checkFlags) validate(sel checks.Selection) error {
 	switch {
 	case f.save != "" && len(f.target.from) > 0:
 		return usage("--save keeps what is read from hosts; --from is saved already")
+	case f.watch < 0 || f.watch > 0 && f.watch < time.Second:
+		return usage("--watch %s: at least 1s", f.watch)
+	case f.watch > 0 && len(f.target.from) > 0:
+		return usage("--watch looks at rigs again; --from is saved and stays as it is")
 	case f.probeLimit <= 0:
 		return usage("--probe-timeout %s: it must be above 0", f.probeLimit)
 	case f.probeLimit < probe.ShortestLimit:
