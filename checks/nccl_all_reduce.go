@@ -28,6 +28,14 @@ import (
 var ncclAllReduce = Check{ID: "nccl.all-reduce", Title: "NCCL all-reduce", Decide: decideNCCL}
 
 func decideNCCL(s Subject) []Finding {
+	if found := acrossHosts(s); found != nil && len(s.Host.NCCL) == 0 {
+		return found
+	}
+	return append(oneHost(s), acrossHosts(s)...)
+}
+
+// oneHost judges the runs within the host.
+func oneHost(s Subject) []Finding {
 	if cardCount(s) == 1 && len(s.Host.NCCL) == 0 {
 		return []Finding{skip(rigSubject, "one card has nobody to reduce with")}
 	}

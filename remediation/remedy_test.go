@@ -48,7 +48,8 @@ runtime.torch/visible runtime.torch/nccl-override container.runtime/no-toolkit c
 container.runtime/no-cgroups container.shm/small container.shm/full host.memlock/low host.ports/busy host.ports/ephemeral
 cluster.consistency/driver cluster.consistency/nccl cluster.consistency/kernel cluster.consistency/cmdline cluster.consistency/bios
 cluster.consistency/vbios cluster.consistency/persistence cluster.consistency/power
-link.bandwidth/slow link.bandwidth/crowded topology.p2p/corrupt topology.p2p/slow nccl.all-reduce/wedged`)
+link.bandwidth/slow link.bandwidth/crowded topology.p2p/corrupt topology.p2p/slow nccl.all-reduce/wedged
+nccl.all-reduce/unreachable nccl.all-reduce/nccl-versions nccl.all-reduce/slow-network nccl.all-reduce/across-hang`)
 
 func TestEveryCodeHasARemedy(t *testing.T) {
 	c := remedies(t)
@@ -80,8 +81,8 @@ func problems(c *Catalog, r Remedy) []string {
 	if _, ok := rebootWords[r.Reboot]; !ok {
 		out = append(out, "reboot must be no, yes or power off, not "+r.Reboot)
 	}
-	if !strings.HasPrefix(r.Verify, "preflight check ") {
-		out = append(out, "verify must be a preflight check command")
+	if !strings.HasPrefix(r.Verify, "preflight check ") && !strings.HasPrefix(r.Verify, "preflight probe ") {
+		out = append(out, "verify must be a command of preflight that looks again")
 	}
 	always, all := 0, r.Title.En+" "+r.Verify
 	for _, s := range r.Steps {

@@ -47,6 +47,8 @@ func serve(in io.Reader, out io.Writer) int {
 	go readRequests(in, requests, gone)
 
 	outcome := wire.OutcomeOK
+	listening := &door{}
+	defer listening.close()
 	for {
 		alarm(idleLimit)
 		select {
@@ -56,7 +58,7 @@ func serve(in io.Reader, out io.Writer) int {
 			case outcome == wire.OutcomeWedged:
 				s.refuse(wire.OutcomeWedged, wire.Error{Key: wire.KeyWedged, Text: "an earlier request left a process stuck in the driver; the host needs a reboot"})
 			default:
-				outcome = s.answer(raw)
+				outcome = s.answer(raw, listening)
 			}
 			if outcome == "" {
 				return exitCut
@@ -87,7 +89,7 @@ func readRequests(in io.Reader, requests chan<- []byte, gone chan<- struct{}) {
 }
 
 // answer runs one request and returns its outcome, "" when the controller went away.
-func (s *supervisor) answer(raw []byte) string {
+func (s *supervisor) answer(raw []byte, listening *door) string {
 	var r wire.Request
 	err := json.Unmarshal(raw, &r)
 	if err == nil {
@@ -102,6 +104,10 @@ func (s *supervisor) answer(raw []byte) string {
 	}
 	s.request, s.end = r, s.start.Add(seconds(limit))
 	alarm(seconds(limit) + alarmSlack)
+	if r.Command == wire.CommandReach {
+		return s.reach(listening)
+	}
+	listening.close()
 	if !s.run() {
 		return ""
 	}

@@ -36,6 +36,7 @@ type checkFlags struct {
 	save       string // where runs are kept; "" for none
 	since      string // what to compare with
 	watch      time.Duration
+	across     bool // one all-reduce over several rigs
 }
 
 func newCheck(env *environment) *cobra.Command {
@@ -109,6 +110,11 @@ func runCheck(ctx context.Context, env *environment, f *checkFlags, globs []stri
 		return err
 	}
 	defer t.close()
+	if f.across {
+		if t.across, err = acrossName(t, globs); err != nil {
+			return err
+		}
+	}
 	if err := keepable(f.save); err != nil {
 		return err
 	}

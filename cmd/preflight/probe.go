@@ -35,27 +35,40 @@ and between every pair of cards, every byte compared; it samples width and speed
 meanwhile. Cards at work are left alone unless --force is given. It leaves nothing on the rigs.`,
 		Example: `  preflight probe links -i rigs.hcl
   preflight probe links --local -v`,
-	})
+	}, nil)
 }
 
 func newProbeNCCL(env *environment) *cobra.Command {
-	return probing(env, "nccl", &cobra.Command{
+	across := false
+	c := probing(env, "nccl", &cobra.Command{
 		Use:   "nccl [RIG...]",
 		Short: "Run an all-reduce over all cards of each rig, and judge it and the links",
 		Long: `probe nccl runs an all-reduce over all cards, in one process and in a process for each card,
 checks the sums, samples width and speed of every link meanwhile, and judges all of it. P2P is
 proved by copies first; where it fails, the run is repeated without. Cards at work are left alone
-unless --force is given. It leaves nothing on the rigs.`,
+unless --force is given. It leaves nothing on the rigs.
+
+--across runs one all-reduce over the cards of several rigs, those of one group or those that are
+named: no MPI, no SSH between them. Whether they have one version of libnccl and reach each other is
+found out first; the result is held against the line rate of the network.`,
 		Example: `  preflight probe nccl -i rigs.hcl
+  preflight probe nccl --across -i rigs.hcl group:lab-1
   preflight probe nccl -i rigs.hcl node-a -v --probe-timeout 3m
   preflight probe nccl -i rigs.hcl --engine nccl-tests`,
-	})
+	}, &across)
+	c.Flags().BoolVar(&across, "across", false, "one all-reduce over the cards of several rigs")
+	return c
 }
 
 // probing is check reduced to what one kind of probe tells.
-func probing(env *environment, kind string, c *cobra.Command) *cobra.Command {
+func probing(env *environment, kind string, c *cobra.Command, across *bool) *cobra.Command {
 	f := &checkFlags{only: measures[kind], failOn: "fail"}
-	c.RunE = func(cmd *cobra.Command, args []string) error { return runCheck(cmd.Context(), env, f, args) }
+	c.RunE = func(cmd *cobra.Command, args []string) error {
+		if across != nil && *across {
+			f.across, f.only = true, []string{"nccl.all-reduce"}
+		}
+		return runCheck(cmd.Context(), env, f, args)
+	}
 	fl := c.Flags()
 	f.target.add(fl, false)
 	f.output.add(fl)

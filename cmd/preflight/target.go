@@ -4,8 +4,10 @@ import (
 	"context"
 	"fmt"
 	"io"
+	"maps"
 	"os"
 	"path/filepath"
+	"slices"
 	"strings"
 
 	"github.com/spf13/pflag"
@@ -51,6 +53,7 @@ type target struct {
 	notes     [][]string        // for each rig: what was not read
 	dialer    *dialer
 	catalog   *catalog.Catalog // with the rows that the inventory adds
+	across    string           // name of an all-reduce over all rigs; "" for none
 }
 
 // catalogue is the built-in one with the rows that the inventory adds.
@@ -242,7 +245,37 @@ func (t *target) run(ctx context.Context, env *environment, o fleet.Options) []f
 	if t.source == "local" {
 		open = func(context.Context, *inventory.Rig) (fleet.Host, error) { return thisMachine{}, nil }
 	}
+	if t.across != "" {
+		return fleet.RunAcross(ctx, t.across, t.rigs, open, o)
+	}
 	return fleet.Run(ctx, t.rigs, open, o)
+}
+
+// acrossName is what a run over several rigs is called: their group, or "across" for those that were named.
+func acrossName(t *target, globs []string) (string, error) {
+	if t.source != "ssh" {
+		return "", usage("--across is about several rigs: it needs -i rigs.hcl")
+	}
+	groups := map[string]int{}
+	for _, r := range t.rigs {
+		groups[r.Group]++
+	}
+	switch {
+	case len(t.rigs) < 2:
+		return "", usage("--across needs at least two rigs, and %s is one", t.rigs[0].Name)
+	case len(groups) == 1 && t.rigs[0].Group != "":
+		return "group:" + t.rigs[0].Group, nil
+	case len(globs) > 0:
+		return "across", nil
+	}
+	names := slices.Sorted(maps.Keys(groups))
+	for i, n := range names {
+		names[i] = "group:" + n
+		if n == "" {
+			names[i] = "rigs without a group"
+		}
+	}
+	return "", usage("--across runs one job, and the inventory has %s: name the rigs of the job, or their group", strings.Join(names, ", "))
 }
 
 // thisMachine is a host without SSH.

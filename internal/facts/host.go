@@ -33,6 +33,7 @@ type Host struct {
 	NCCL       []NCCLRun       `json:"nccl"`
 	Rates      []CardRate      `json:"bandwidth,omitempty"` // host↔card, measured
 	Copies     []PeerCopy      `json:"peers,omitempty"`     // card↔card, measured
+	Across     *AcrossRun      `json:"across,omitempty"`    // over several hosts, measured
 	Helper     Helper          `json:"helper,omitzero"`
 	Hypervisor Fact[bool]      `json:"hypervisor,omitzero"`      // cpuinfo flag
 	CapUnits   Fact[[]string]  `json:"power_cap_units,omitzero"` // files that set a power limit at boot

@@ -24,6 +24,8 @@ side=''
 
 @PROCESSES@
 
+own_settings
+
 finish() {
 	# shellcheck disable=SC2086 # empty ones vanish
 	[ -n "$job$side" ] && end KILL $job $side

@@ -11,6 +11,7 @@ import (
 	"io"
 	"strconv"
 	"strings"
+	"sync"
 	"time"
 
 	"preflight/internal/facts"
@@ -77,7 +78,10 @@ type conversation struct {
 	plan  plan
 	find  func(machine string) ([]byte, string, error)
 	tell  func(string)
+	order func(*conversation) error // puts the requests; nil: as the plan has it
 
+	mu         sync.Mutex // of in, once somebody else may hang up
+	quit       bool
 	in         io.WriteCloser
 	out        *bufio.Reader
 	heard      int // bytes
@@ -88,7 +92,9 @@ type conversation struct {
 }
 
 func (c *conversation) talk(in io.WriteCloser, out io.Reader) error {
+	c.mu.Lock()
 	c.in, c.out = in, bufio.NewReaderSize(out, 64<<10)
+	c.mu.Unlock()
 	start := time.Now()
 	ready, err := c.word()
 	if err != nil {
@@ -112,11 +118,31 @@ func (c *conversation) talk(in io.WriteCloser, out io.Reader) error {
 		return c.never(strings.TrimPrefix(stored, "failed "))
 	}
 	c.ended.Bytes, c.ended.PushMS = len(program), time.Since(start).Milliseconds()
-	if err := c.requests(); err != nil {
+	if c.order == nil {
+		c.order = (*conversation).requests
+	}
+	if err := c.order(c); err != nil {
 		return err
 	}
 	_ = c.in.Close()
 	return c.end()
+}
+
+// hangUp ends the conversation from outside: the helper ends with its input.
+func (c *conversation) hangUp() {
+	c.mu.Lock()
+	defer c.mu.Unlock()
+	c.quit = true
+	if c.in != nil {
+		_ = c.in.Close()
+	}
+}
+
+// hungUp says whether it was ended from outside.
+func (c *conversation) hungUp() bool {
+	c.mu.Lock()
+	defer c.mu.Unlock()
+	return c.quit
 }
 
 // never notes why the helper did not start.
@@ -181,25 +207,31 @@ func (c *conversation) requests() error {
 		if !more {
 			return nil
 		}
-		c.keep(wire.Entry{Request: &r})
-		raw, err := json.Marshal(r)
-		if err != nil {
-			return err
-		}
-		if _, err := c.in.Write(append(raw, '\n')); err != nil {
-			c.done = append(c.done, answer{request: r})
-			return nil
-		}
-		a, gone, err := c.answer(r)
-		c.done = append(c.done, a)
-		if gone || err != nil {
+		if _, gone, err := c.put(r, nil); gone || err != nil {
 			return err
 		}
 	}
 }
 
+// put puts one request and reads its answer; heard, if not nil, hears each line as it comes. Gone says that the helper is not
+// there any more: the shell then tells how.
+func (c *conversation) put(r wire.Request, heard func(wire.Line)) (answer, bool, error) {
+	c.keep(wire.Entry{Request: &r})
+	raw, err := json.Marshal(r)
+	if err != nil {
+		return answer{}, true, err
+	}
+	if _, err := c.in.Write(append(raw, '\n')); err != nil {
+		c.done = append(c.done, answer{request: r})
+		return answer{request: r}, true, nil
+	}
+	a, gone, err := c.answer(r, heard)
+	c.done = append(c.done, a)
+	return a, gone, err
+}
+
 // answer reads up to the done line of a request. A line of the shell means that the helper is gone.
-func (c *conversation) answer(r wire.Request) (a answer, gone bool, err error) {
+func (c *conversation) answer(r wire.Request, heard func(wire.Line)) (a answer, gone bool, err error) {
 	a.request = r
 	for {
 		line, err := c.line()
@@ -213,6 +245,9 @@ func (c *conversation) answer(r wire.Request) (a answer, gone bool, err error) {
 		if text != "" && json.Unmarshal([]byte(text), &l) == nil && l.Phase != "" {
 			c.keep(wire.Entry{Line: l})
 			a.lines = append(a.lines, l)
+			if heard != nil {
+				heard(l)
+			}
 			if words := wire.Words(r, l); words != "" && c.tell != nil {
 				c.tell(words)
 			}

@@ -121,6 +121,25 @@ func TestAllReduce(t *testing.T) {
 	}
 }
 
+// What a login sets for NCCL or CUDA must not be taken for the rig: nccl-tests sees none of it.
+func TestLoginsSettingsAreTakenAway(t *testing.T) {
+	run, h := host(t, "/bin/sh", header+"env | grep -E '^(NCCL_P2P|NCCL_SOCKET|CUDA_VISIBLE)' >>\"$HOME/saw\"\necho x >>\"$HOME/saw\"\n")
+	run.env = append(run.env, "NCCL_P2P_DISABLE=1", "NCCL_SOCKET_IFNAME=docker0", "CUDA_VISIBLE_DEVICES=0", "KEPT=1")
+	if err := Run(t.Context(), run, h, &facts.Snapshot{}, Options{Engine: "nccl-tests", Limit: 10 * time.Second}); err != nil {
+		t.Fatal(err)
+	}
+	home := ""
+	for _, e := range run.env {
+		if v, ok := strings.CutPrefix(e, "HOME="); ok {
+			home = v
+		}
+	}
+	saw, err := os.ReadFile(filepath.Join(home, "saw"))
+	if err != nil || strings.TrimSpace(string(saw)) != "x" {
+		t.Errorf("the run saw %q (%v)", saw, err)
+	}
+}
+
 func TestAllReduceThatHangsIsEnded(t *testing.T) {
 	for _, sh := range shells {
 		t.Run(sh, func(t *testing.T) {

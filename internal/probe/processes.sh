@@ -2,6 +2,14 @@
 # Processes of a probe: begun without a hold on the connection, found by descent, ended for good. Part of every probe's
 # script.
 
+# own_settings takes away what the login sets for NCCL and CUDA, so that the rig is measured as it is: an
+# NCCL_P2P_DISABLE in a shell's start-up file would be taken for the rig's own path. /etc/nccl.conf stays: it is the rig's.
+own_settings() {
+	for v in $(env | sed -n 's/^\(NCCL_[A-Za-z0-9_]*\)=.*/\1/p; s/^\(CUDA_[A-Za-z0-9_]*\)=.*/\1/p'); do
+		unset "$v"
+	done
+}
+
 # now puts seconds since boot into seconds: the date of a new host jumps when it is first set by the network.
 now() {
 	seconds=''

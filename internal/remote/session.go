@@ -10,6 +10,7 @@ import (
 	"errors"
 	"fmt"
 	"io"
+	"net"
 	"strings"
 	"time"
 
@@ -39,6 +40,14 @@ type Host struct {
 
 // Close ends the connection.
 func (h *Host) Close() error { return h.client.Close() }
+
+// Address is the IP that the connection goes to; "" behind a jump host or a ProxyCommand, where only the proxy knows it.
+func (h *Host) Address() string {
+	if a, ok := h.client.RemoteAddr().(*net.TCPAddr); ok && !a.IP.IsUnspecified() {
+		return a.IP.String()
+	}
+	return ""
+}
 
 // Access says with which rights a script ran.
 type Access struct {

@@ -7,7 +7,7 @@
  * FAKE_GPU_NAME   their name
  * FAKE_GPU_ROOT   a tree of files, and FAKE_GPU_WAKE a list of lines "FILE<tab>TEXT": what each file below the root
  *                 says from the first copy on, as the links of a real card wake up
- * FAKE_GPU_FAULT  a comma list: cuinit-hang no-device not-ready mismatch busy exclusive prohibited mig out-of-memory
+ * FAKE_GPU_FAULT  a comma list: cuinit-hang context-hang no-device not-ready mismatch busy exclusive prohibited mig out-of-memory
  *                 slow-link (card 1) p2p-hang p2p-corrupt p2p-corrupt-big
  */
 #define _GNU_SOURCE
@@ -132,6 +132,7 @@ CUresult cuDeviceGetAttribute(int *v, int what, CUdevice d) {
 CUresult cuDeviceCanAccessPeer(int *yes, CUdevice a, CUdevice b) { *yes = a != b && number("FAKE_GPU_P2P", 0); return 0; }
 
 CUresult cuDevicePrimaryCtxRetain(CUcontext *c, CUdevice d) {
+    if (fault("context-hang")) for (;;) pause();
     if (fault("busy") || fault("exclusive") || fault("prohibited")) return 46;
     *c = &contexts[d];
     return 0;

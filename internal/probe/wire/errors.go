@@ -57,5 +57,6 @@ const (
 	KeyCrash          = "crash"
 	KeyWrongSums      = "wrong-sums"
 	KeyCorrupt        = "corrupt" // a P2P copy changed the data
+	KeyNetwork        = "network" // no interface or no way to another host
 	KeyHelper         = "helper"  // the helper itself could not go on: no pipe, no process
 )

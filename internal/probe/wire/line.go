@@ -17,6 +17,7 @@ type Line struct {
 	AllReduce *AllReduce `json:"all_reduce,omitempty"`
 	Log       *NCCLLog   `json:"log,omitempty"`
 	Library   *Library   `json:"library,omitempty"`
+	Reach     *Reach     `json:"reach,omitempty"`
 	ID        string     `json:"id,omitempty"` // of PhaseID: NCCL's unique id, hex
 	Outcome   string     `json:"outcome,omitempty"`
 }

@@ -48,6 +48,7 @@ type Request struct {
 	Peers     *PeersRequest     `json:"peers,omitempty"`
 	AllReduce *AllReduceRequest `json:"all_reduce,omitempty"`
 	Across    *AcrossRequest    `json:"across,omitempty"`
+	Reach     *ReachRequest     `json:"reach,omitempty"`
 }
 
 // DefaultLimit of a request, seconds.
@@ -104,6 +105,10 @@ func (r Request) Check() error {
 	case CommandHello, CommandLinks, CommandPeers, CommandAllReduce:
 	case CommandAcross:
 		if err := r.Across.check(); err != nil {
+			return err
+		}
+	case CommandReach:
+		if err := r.Reach.check(); err != nil {
 			return err
 		}
 	default:

@@ -14,6 +14,7 @@ var phaseWords = map[string]string{
 	PhaseLinkBusy:   "keeping every link busy",
 	PhasePeerStaged: "copying between cards through the host",
 	PhasePeerP2P:    "copying between cards directly, every byte compared",
+	PhaseReach:      "finding the way between the hosts",
 	PhaseNCCLInit:   "initialising NCCL",
 	PhaseNCCLFirst:  "the first all-reduce",
 	PhaseNCCLEnd:    "closing NCCL",
