@@ -35,7 +35,7 @@ lint: ## format, vet, staticcheck, shell scripts that run on hosts
 	@out=$$($(GO) tool gofumpt -l $$(git ls-files '*.go')); [ -z "$$out" ] || { echo "not gofumpt-formatted:"; echo "$$out"; exit 1; }
 	$(GO) vet ./...
 	$(GO) tool staticcheck ./...
-	@if command -v shellcheck >/dev/null 2>&1; then shellcheck -s sh $(HOST_SH) && shellcheck .ci/run docs/images/screenshots.sh; else echo "skip: shellcheck is not installed (apt-get install shellcheck)"; fi
+	@if command -v shellcheck >/dev/null 2>&1; then shellcheck -s sh $(HOST_SH) && shellcheck .ci/run .ci/real-libs docs/images/screenshots.sh; else echo "skip: shellcheck is not installed (apt-get install shellcheck)"; fi
 
 bench: build ## measured figures; see docs/performance.md
 	$(GO) test -run '^$$' -bench . -benchmem ./internal/facts ./internal/fleet ./checks ./cmd/preflight
