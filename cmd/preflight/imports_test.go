@@ -28,6 +28,7 @@ var arrows = map[string][]string{
 	"cmd/preflight-probe":  {"internal/probe/wire"},
 	"internal/accept":      {},
 	"internal/diff":        {"checks"},
+	"internal/export":      {"inventory"},
 	"internal/report":      {"internal/accept", "internal/diff", "remediation", "checks", "internal/facts", "internal/lang"},
 	"internal/report/html": {"internal/report", "internal/accept", "checks", "internal/facts", "internal/lang"},
 	"internal/fleet":       {"internal/collect", "internal/probe", "internal/facts", "internal/catalog", "inventory", "checks"},
