@@ -13,6 +13,9 @@ import (
 
 // functions are what an expression may call. None reads a file, the environment or the clock: an inventory means
 // the same wherever it is loaded.
+// Functions are what expressions may call, in an inventory and in playbooks.
+func Functions() map[string]function.Function { return functions() }
+
 func functions() map[string]function.Function {
 	return map[string]function.Function{
 		"abs": stdlib.AbsoluteFunc, "ceil": stdlib.CeilFunc, "floor": stdlib.FloorFunc, "max": stdlib.MaxFunc, "min": stdlib.MinFunc,
