@@ -75,7 +75,7 @@ func (s Scope) context() *hcl.EvalContext {
 	}
 	return &hcl.EvalContext{
 		Functions: inventory.Functions(),
-		Variables: map[string]cty.Value{"host": s.Host, "param": cty.ObjectVal(params), "rig": cty.ObjectVal(rig), "finding": objectOf(finding)},
+		Variables: map[string]cty.Value{"system": cty.ObjectVal(map[string]cty.Value{"debian": cty.BoolVal(s.Debian)}), "host": s.Host, "param": cty.ObjectVal(params), "rig": cty.ObjectVal(rig), "finding": objectOf(finding)},
 	}
 }
 

@@ -43,6 +43,7 @@ start) echo active >"$d/$2.active" ;;
 stop) echo inactive >"$d/$2.active" ;;
 try-restart) ;;
 daemon-reload) ;;
+cat) echo "ExecStart=/usr/bin/nvidia-persistenced --no-persistence-mode --verbose"; cat "$PREFLIGHT_ROOT/etc/systemd/system/$2.d/"*.conf 2>/dev/null || true ;;
 *) exit 99 ;;
 esac`,
 	"dpkg-query": `d=$PREFLIGHT_ROOT/state/packages; [ "$1" = -W ] || exit 99

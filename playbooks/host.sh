@@ -18,12 +18,15 @@ within() {
 	child=$!
 	t=0
 	while kill -0 "$child" 2>/dev/null; do
-		if [ "$t" -ge "$((limit * 5))" ]; then
+		if [ "$t" -ge "$((limit * 20))" ]; then
 			kill -9 "$child" 2>/dev/null
 			return 124
 		fi
 		t=$((t + 1))
-		sleep 0.2 2>/dev/null || sleep 1
+		sleep 0.05 2>/dev/null || {
+			sleep 1
+			t=$((t + 19))
+		}
 	done
 	wait "$child"
 }

@@ -16,10 +16,23 @@ playbook "persistence" {
 
   task "override" {
     when = param.mode == "daemon"
-    file {
-      path    = "/etc/systemd/system/nvidia-persistenced.service.d/preflight.conf"
-      content = "# Written by preflight: some packages start the daemon with --no-persistence-mode.\n[Service]\nExecStart=\nExecStart=/usr/bin/nvidia-persistenced --user nvidia-persistenced --persistence-mode --verbose\n"
-      after   = ["systemctl daemon-reload", "systemctl try-restart nvidia-persistenced.service"]
+    shell {
+      words = "start the daemon without --no-persistence-mode, as some packages do"
+      check = "! systemctl cat nvidia-persistenced.service 2>/dev/null | grep '^ExecStart=/' | tail -n 1 | grep -q -- --no-persistence-mode"
+      apply = <<-EOT
+        d="$PREFLIGHT_ROOT/etc/systemd/system/nvidia-persistenced.service.d"
+        mkdir -p "$d"
+        line=$(systemctl cat nvidia-persistenced.service | grep '^ExecStart=/' | tail -n 1 | sed 's/ --no-persistence-mode//')
+        printf '# Written by preflight.\n[Service]\nExecStart=\n%s\n' "$line" >"$d/preflight.conf"
+        systemctl daemon-reload
+        systemctl try-restart nvidia-persistenced.service
+      EOT
+      undo = <<-EOT
+        rm -f "$PREFLIGHT_ROOT/etc/systemd/system/nvidia-persistenced.service.d/preflight.conf"
+        rmdir "$PREFLIGHT_ROOT/etc/systemd/system/nvidia-persistenced.service.d" 2>/dev/null || true
+        systemctl daemon-reload
+        systemctl try-restart nvidia-persistenced.service
+      EOT
     }
   }
   task "daemon" {

@@ -46,7 +46,7 @@ playbook "acs-off" {
       mode    = "0755"
       content = <<-EOT
         #!/bin/sh
-        # Written by preflight: clears ACS redirection on the bridges above NVIDIA cards.
+        # Written by preflight: clears ACS redirection on the bridges above NVIDIA cards; --check only says whether it is clear.
         set -u
         rc=0
         for card in /sys/bus/pci/devices/*; do
@@ -58,7 +58,9 @@ playbook "acs-off" {
             # Bits 2, 3 and 4 of the control word at +6: RR, CR, UF (PCIe Base 7.7.11.3).
             word=$(setpci -s "$bdf" ECAP_ACS+0x6.w 2>/dev/null) && {
               clear=$(printf '%04x' $((0x$word & ~0x1c)))
-              [ "$word" = "$clear" ] || setpci -s "$bdf" ECAP_ACS+0x6.w="$clear" || rc=1
+              if [ "$word" != "$clear" ]; then
+                if [ "$${1-}" = --check ]; then rc=1; else setpci -s "$bdf" ECAP_ACS+0x6.w="$clear" || rc=1; fi
+              fi
             }
             up=$(dirname "$up")
           done
@@ -79,6 +81,13 @@ playbook "acs-off" {
       content = "# Written by preflight.\n[Unit]\nDescription=ACS redirection off above NVIDIA cards\nAfter=multi-user.target\n\n[Service]\nType=oneshot\nRemainAfterExit=yes\nExecStart=/usr/local/sbin/preflight-acs-off\n\n[Install]\nWantedBy=multi-user.target\n"
       enabled = true
       running = true
+    }
+  }
+  task "cleared" {
+    shell {
+      words = "configuration space shows no redirection above a card"
+      check = "\"$PREFLIGHT_ROOT/usr/local/sbin/preflight-acs-off\" --check"
+      apply = "\"$PREFLIGHT_ROOT/usr/local/sbin/preflight-acs-off\""
     }
   }
 }
