@@ -12,7 +12,7 @@ import (
 const rebootLimit = 20 * time.Minute
 
 // rebootPoll is how often it is looked for.
-const rebootPoll = 5 * time.Second
+const rebootPoll = 3 * time.Second
 
 // reboot restarts a rig and waits until it is another boot. A rig that does not come back is an error of that rig.
 func (w *worksite) reboot(ctx context.Context, s *site) error {
