@@ -11,23 +11,22 @@ import (
 	"github.com/hashicorp/hcl/v2/hclsyntax"
 	"github.com/zclconf/go-cty/cty"
 	"github.com/zclconf/go-cty/cty/convert"
-
-	"preflight/inventory"
 )
 
 // fields are the attributes of each kind; those with a star are needed.
 var fields = map[string][]string{
-	"file":     {"path*", "content", "absent", "mode", "owner", "after", "secret"},
-	"line":     {"path*", "match*", "line*", "mode", "after"},
-	"ini":      {"path*", "section", "key*", "value*", "after"},
-	"json":     {"path*", "key*", "value*", "after"},
-	"package":  {"apt*", "dnf*", "absent", "hold"},
-	"unit":     {"name*", "enabled", "running", "content"},
-	"kernel":   {"args*"},
-	"modprobe": {"name*", "content*", "initramfs"},
-	"sysctl":   {"name*", "values*"},
-	"limits":   {"name*", "content*"},
-	"shell":    {"words*", "check*", "apply*", "undo"},
+	"file":       {"path*", "content", "absent", "mode", "owner", "after", "secret"},
+	"line":       {"path*", "match*", "line*", "mode", "after"},
+	"ini":        {"path*", "section", "key*", "value*", "after"},
+	"json":       {"path*", "key*", "value*", "after"},
+	"package":    {"apt*", "dnf*", "absent", "hold", "version"},
+	"unit":       {"name*", "enabled", "running", "content"},
+	"kernel":     {"args*"},
+	"modprobe":   {"name*", "content*", "initramfs"},
+	"sysctl":     {"name*", "values*"},
+	"limits":     {"name*", "content*"},
+	"shell":      {"words*", "check*", "apply*", "undo"},
+	"repository": {"name*", "key*", "fingerprint*", "apt*", "dnf*"},
 }
 
 // checkKind finds unknown and missing attributes when a playbook is loaded.
@@ -47,62 +46,6 @@ func checkKind(b *hclsyntax.Block) hcl.Diagnostics {
 		}
 	}
 	return diags
-}
-
-// Scope is what the expressions of a playbook see: the host's facts, the parameters, the declared rig, and the values of the
-// finding that called for it.
-type Scope struct {
-	Host    cty.Value
-	Params  map[string]cty.Value
-	Rig     *inventory.Rig
-	Finding map[string]string
-	Debian  bool // update-grub and update-initramfs; else grubby and dracut
-}
-
-func (s Scope) context() *hcl.EvalContext {
-	params := map[string]cty.Value{}
-	maps.Copy(params, s.Params)
-	finding := map[string]cty.Value{}
-	for k, v := range s.Finding {
-		finding[k] = cty.StringVal(v)
-	}
-	rig := map[string]cty.Value{"name": cty.StringVal(""), "group": cty.StringVal(""), "nic": cty.StringVal(""), "cards": cty.NullVal(cty.Number)}
-	if s.Rig != nil {
-		rig["name"], rig["group"], rig["nic"] = cty.StringVal(s.Rig.Name), cty.StringVal(s.Rig.Group), cty.StringVal(s.Rig.NIC)
-		if s.Rig.Cards != nil {
-			rig["cards"] = cty.NumberIntVal(int64(*s.Rig.Cards))
-		}
-	}
-	return &hcl.EvalContext{
-		Functions: inventory.Functions(),
-		Variables: map[string]cty.Value{"system": cty.ObjectVal(map[string]cty.Value{"debian": cty.BoolVal(s.Debian)}), "host": s.Host, "param": cty.ObjectVal(params), "rig": cty.ObjectVal(rig), "finding": objectOf(finding)},
-	}
-}
-
-func objectOf(m map[string]cty.Value) cty.Value {
-	if len(m) == 0 {
-		return cty.EmptyObjectVal
-	}
-	return cty.ObjectVal(m)
-}
-
-// holds evaluates a condition. A fact that was not read makes it unknown: then known is false.
-func (s Scope) holds(e hcl.Expression) (yes, known bool, err error) {
-	if e == nil {
-		return true, true, nil
-	}
-	v, diags := e.Value(s.context())
-	if diags.HasErrors() {
-		return false, false, diags
-	}
-	v, err = convert.Convert(v, cty.Bool)
-	if err != nil || v.IsNull() {
-		return false, false, fmt.Errorf("%s: a condition must be true or false", e.Range())
-	}
-	if !v.IsKnown() {
-		return false, false, nil
-	}
-	return v.True(), true, nil
 }
 
 // compiler reads one task's block in a scope.
@@ -193,6 +136,14 @@ func compile(s Scope, t Task) ([]Resource, error) {
 	for i := range out {
 		out[i].Task, out[i].Reboot = t.Name, out[i].Reboot || t.Reboot
 	}
+	if t.Verify != nil && len(out) > 0 {
+		v, diags := t.Verify.Value(s.context())
+		text, err := convert.Convert(v, cty.String)
+		if diags.HasErrors() || err != nil || !text.IsKnown() || text.IsNull() {
+			return nil, fmt.Errorf("%s: verify must be a script, made of facts that were read", t.Verify.Range())
+		}
+		out[len(out)-1].Verify = text.AsString()
+	}
 	return out, nil
 }
 
@@ -212,12 +163,13 @@ var compilers = map[string]func(*compiler) []Resource{
 	"ini": func(c *compiler) []Resource {
 		return []Resource{{File: &File{Path: c.path(), Edit: INI(c.text("section"), c.text("key"), c.text("value")), After: c.after()}}}
 	},
-	"json":     compileJSON,
-	"package":  compilePackage,
-	"unit":     compileUnit,
-	"kernel":   compileKernel,
-	"modprobe": compileModprobe,
-	"sysctl":   compileSysctl,
+	"json":       compileJSON,
+	"package":    compilePackage,
+	"unit":       compileUnit,
+	"kernel":     compileKernel,
+	"repository": compileRepository,
+	"modprobe":   compileModprobe,
+	"sysctl":     compileSysctl,
 	"limits": func(c *compiler) []Resource {
 		return []Resource{{File: &File{Path: "/etc/security/limits.d/" + c.text("name") + ".conf", Edit: Whole(c.text("content"))}}}
 	},

@@ -36,7 +36,7 @@ func compileJSON(c *compiler) []Resource {
 }
 
 func compilePackage(c *compiler) []Resource {
-	return []Resource{{Package: &Package{Apt: c.list("apt"), Dnf: c.list("dnf"), Absent: c.is("absent"), Hold: c.is("hold")}}}
+	return []Resource{{Package: &Package{Apt: c.list("apt"), Dnf: c.list("dnf"), Absent: c.is("absent"), Hold: c.is("hold"), Version: c.text("version")}}}
 }
 
 // compileUnit makes a unit's file, where its content is given, and its state.

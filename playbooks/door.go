@@ -5,6 +5,7 @@ import (
 	"encoding/json"
 	"errors"
 	"fmt"
+	"strconv"
 	"strings"
 	"time"
 )
@@ -34,6 +35,8 @@ type Entry struct {
 	Undo     string    `json:"undo,omitempty"` // of a command
 	After    []string  `json:"after,omitempty"`
 	Packages []string  `json:"packages,omitempty"` // installed
+	Manager  string    `json:"manager,omitempty"`
+	Held     []string  `json:"held,omitempty"` // that were not held before
 	Error    string    `json:"error,omitempty"`
 }
 
@@ -76,13 +79,13 @@ func Open(ctx context.Context, host Runner, run, who string, breakLock bool, log
 	script := header(nonce) + broken + fmt.Sprintf(`mkdir -p "$R%s/runs/%s/files" || { say failed "$(df -P "$R/var" 2>/dev/null | tail -n 1)"; exit 0; }
 if mkdir "$R%s" 2>/dev/null; then
 	printf '%%s\n' %s >"$R%s/holder"
-	say locked
+	say locked "$(wc -l 2>/dev/null <"$R%s/runs/%s/record.jsonl" || echo 0)"
 else
 	now=$(date +%%s)
 	at=$(stat -c %%Y "$R%s" 2>/dev/null || echo "$now")
 	say held "$((now - at))" "$(head -c 200 "$R%s/holder" 2>/dev/null)"
 fi
-`, stateDir, run, lockDir, quote(run+" "+who), lockDir, lockDir, lockDir)
+`, stateDir, run, lockDir, quote(run+" "+who), lockDir, stateDir, run, lockDir, lockDir)
 	out, root, err := host.Run(ctx, []byte(script))
 	if err != nil {
 		return nil, err
@@ -94,7 +97,8 @@ fi
 		word, rest, _ := strings.Cut(s.head, " ")
 		switch word {
 		case "locked":
-			return &Door{host: host, run: run, limit: changeLimit, log: log}, nil
+			n, _ := strconv.Atoi(strings.TrimSpace(rest)) // a run goes on after a boot: its record does, too
+			return &Door{host: host, run: run, limit: changeLimit, log: log, n: n}, nil
 		case "held":
 			age, holder, _ := strings.Cut(rest, " ")
 			seconds, _ := time.ParseDuration(age + "s")
@@ -184,12 +188,13 @@ func entryOf(run string, n int, playbook string, c Change) Entry {
 			e.After = append(e.After, a.Shell)
 		}
 	case r.Package != nil:
-		e.Kind = "package"
-		if !r.Package.Absent {
-			for _, p := range r.Package.names(c.state.Manager) {
-				if _, had := c.state.Have[p]; !had {
-					e.Packages = append(e.Packages, p)
-				}
+		e.Kind, e.Manager = "package", c.state.Manager
+		for _, p := range r.Package.names(c.state.Manager) {
+			if _, had := c.state.Have[p]; !had && !r.Package.Absent {
+				e.Packages = append(e.Packages, p)
+			}
+			if r.Package.Hold && !r.Package.Absent && !c.state.Held[p] {
+				e.Held = append(e.Held, p)
 			}
 		}
 	case r.Unit != nil:

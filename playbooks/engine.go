@@ -22,6 +22,7 @@ type TaskPlan struct {
 	Task    string   `json:"task"`
 	Skipped string   `json:"skipped,omitempty"`
 	Changes []Change `json:"changes"`
+	Pending bool     `json:"pending,omitempty"` // in place, and waits for the next boot
 }
 
 // Changes counts what a plan would change.
@@ -36,12 +37,15 @@ func (p Plan) Changes() int {
 // Reboot says whether a change of the plan takes effect at the next boot only.
 func (p Plan) Reboot() bool {
 	return slices.ContainsFunc(p.Tasks, func(t TaskPlan) bool {
-		return slices.ContainsFunc(t.Changes, func(c Change) bool { return c.Reboot })
+		return t.Pending || slices.ContainsFunc(t.Changes, func(c Change) bool { return c.Reboot })
 	})
 }
 
 // resources are those of all tasks that apply, with the tasks that do not.
 func resources(s Scope, p Playbook) (all []Resource, skipped map[string]string, why string, err error) {
+	if s, err = s.with(p); err != nil {
+		return nil, nil, "", err
+	}
 	yes, known, err := s.holds(p.When)
 	switch {
 	case err != nil:
@@ -96,7 +100,7 @@ func MakePlan(ctx context.Context, host Runner, s Scope, p Playbook) (Plan, erro
 	if err != nil {
 		return out, err
 	}
-	changes := map[string][]Change{}
+	changes, pending := map[string][]Change{}, map[string]bool{}
 	for i, r := range all {
 		c, err := Compare(r, states[i])
 		if err != nil {
@@ -105,9 +109,12 @@ func MakePlan(ctx context.Context, host Runner, s Scope, p Playbook) (Plan, erro
 		if c != nil {
 			changes[r.Task] = append(changes[r.Task], *c)
 		}
+		if r.Reboot && r.Verify != "" && len(changes[r.Task]) == 0 {
+			pending[r.Task] = proven(ctx, host, r) != nil
+		}
 	}
 	for _, t := range p.Tasks {
-		out.Tasks = append(out.Tasks, TaskPlan{Task: t.Name, Skipped: skipped[t.Name], Changes: changes[t.Name]})
+		out.Tasks = append(out.Tasks, TaskPlan{Task: t.Name, Skipped: skipped[t.Name], Changes: changes[t.Name], Pending: pending[t.Name]})
 	}
 	return out, nil
 }
@@ -115,12 +122,14 @@ func MakePlan(ctx context.Context, host Runner, s Scope, p Playbook) (Plan, erro
 // Applied is what came of applying a playbook to one host.
 type Applied struct {
 	Changed int
-	Reboot  bool
+	Reboot  bool // something takes effect at the next boot only
 }
 
 // Run applies a playbook: each task's state is read just before it is changed and again afterwards, when nothing may be left
-// to change. It stops at the first task that fails; what was done before stays, is on record, and is not done again.
-func Run(ctx context.Context, door *Door, s Scope, p Playbook, tell func(string)) (Applied, error) {
+// to change; then the task is proven. It stops at the first task that fails; what was done before stays, is on record, and is
+// not done again. A task that needs a boot is proven after it: booted says that the host has just come back, so that a proof
+// that fails is an error and no longer a boot that is still to come.
+func Run(ctx context.Context, door *Door, s Scope, p Playbook, booted bool, tell func(string)) (Applied, error) {
 	var done Applied
 	all, _, why, err := resources(s, p)
 	if err != nil || why != "" {
@@ -130,30 +139,61 @@ func Run(ctx context.Context, door *Door, s Scope, p Playbook, tell func(string)
 		if ctx.Err() != nil {
 			return done, context.Cause(ctx)
 		}
-		c, err := difference(ctx, door.host, r)
+		say := func() {
+			if tell != nil {
+				tell(fmt.Sprintf("%s: %s (%d of %d)", p.Name, r.Words(), i+1, len(all)))
+			}
+		}
+		c, err := ensure(ctx, door, p, r, say)
+		if c != nil {
+			done.Changed++
+			done.Reboot = done.Reboot || c.Reboot
+		}
+		if err == nil && !done.Reboot {
+			err = proven(ctx, door.host, r)
+			if err != nil && r.Reboot && !booted {
+				done.Reboot, err = true, nil
+			}
+		}
 		if err != nil {
 			return done, fmt.Errorf("task %s: %w", r.Task, err)
-		}
-		if c == nil {
-			continue
-		}
-		if tell != nil {
-			tell(fmt.Sprintf("%s: %s (%d of %d)", p.Name, r.Words(), i+1, len(all)))
-		}
-		if err := door.Apply(ctx, p.Name, *c); err != nil {
-			return done, fmt.Errorf("task %s: %w", r.Task, err)
-		}
-		done.Changed++
-		done.Reboot = done.Reboot || c.Reboot
-		left, err := difference(ctx, door.host, r)
-		if err != nil {
-			return done, fmt.Errorf("task %s: %w", r.Task, err)
-		}
-		if left != nil {
-			return done, fmt.Errorf("task %s: applied, and it is still not so: %s", r.Task, strings.Join(append([]string{left.What}, left.Do...), "; "))
 		}
 	}
 	return done, nil
+}
+
+// ensure makes one resource so, and reads it again. It returns the change, nil when it was so already or could not be made.
+func ensure(ctx context.Context, door *Door, p Playbook, r Resource, say func()) (*Change, error) {
+	c, err := difference(ctx, door.host, r)
+	if c == nil || err != nil {
+		return nil, err
+	}
+	say()
+	if err := door.Apply(ctx, p.Name, *c); err != nil {
+		return nil, err
+	}
+	left, err := difference(ctx, door.host, r)
+	if left != nil {
+		err = fmt.Errorf("applied, and it is still not so: %s", strings.Join(append([]string{left.What}, left.Do...), "; "))
+	}
+	return c, err
+}
+
+// proven runs the script that proves a task.
+func proven(ctx context.Context, host Runner, r Resource) error {
+	if r.Verify == "" {
+		return nil
+	}
+	states, err := Read(ctx, host, []Resource{{Command: &Command{Check: r.Verify}}})
+	switch {
+	case err != nil:
+		return err
+	case states[0].Missing:
+		return errors.New("the host did not say whether it holds")
+	case !states[0].Done:
+		return fmt.Errorf("applied, and it does not hold: %s", firstOf(lastLines(states[0].Said, 3), "its verify ends with an error and no word"))
+	}
+	return nil
 }
 
 // difference reads one resource and compares.

@@ -39,7 +39,10 @@ is-enabled) [ -e "$d/$2" ] || [ -e "$PREFLIGHT_ROOT/etc/systemd/system/$2" ] || 
 is-active) cat "$d/$2.active" 2>/dev/null || { echo inactive; exit 3; } ;;
 enable) echo enabled >"$d/$2.enabled" ;;
 disable) echo disabled >"$d/$2.enabled" ;;
-start) echo active >"$d/$2.active" ;;
+start) echo active >"$d/$2.active"
+	sed -n 's/^ExecStart=.usr.bin.nvidia-smi -pl /-pl /p' "$PREFLIGHT_ROOT/etc/systemd/system/$2" 2>/dev/null | while read -r w; do nvidia-smi $w; done ;;
+reboot) touch "$PREFLIGHT_ROOT/state/booted"; rm -rf "$PREFLIGHT_ROOT/sys/module/nouveau"
+	for f in "$PREFLIGHT_ROOT"/etc/default/grub.d/*.cfg; do [ -f "$f" ] && sed -n 's/.*GRUB_CMDLINE_LINUX="$GRUB_CMDLINE_LINUX \(.*\)"/\1/p' "$f"; done >"$PREFLIGHT_ROOT/proc/cmdline" ;;
 stop) echo inactive >"$d/$2.active" ;;
 try-restart) ;;
 daemon-reload) ;;
@@ -49,13 +52,13 @@ esac`,
 	"dpkg-query": `d=$PREFLIGHT_ROOT/state/packages; [ "$1" = -W ] || exit 99
 [ -e "$d/$3" ] || exit 1
 printf 'have %s installed %s\n' "$3" "$(cat "$d/$3")"`,
-	"apt-mark": `case $1 in showhold) cat "$PREFLIGHT_ROOT/state/held" 2>/dev/null ;; hold) shift; for p; do echo "$p" >>"$PREFLIGHT_ROOT/state/held"; done ;; *) exit 99 ;; esac`,
+	"apt-mark": `case $1 in showhold) cat "$PREFLIGHT_ROOT/state/held" 2>/dev/null ;; hold) shift; for p; do echo "$p" >>"$PREFLIGHT_ROOT/state/held"; done ;; unhold) grep -vx "$2" "$PREFLIGHT_ROOT/state/held" >"$PREFLIGHT_ROOT/state/held.new"; mv "$PREFLIGHT_ROOT/state/held.new" "$PREFLIGHT_ROOT/state/held" ;; *) exit 99 ;; esac`,
 	"apt-get": `d=$PREFLIGHT_ROOT/state/packages; mkdir -p "$d"; echo "apt-get $*" >>"$PREFLIGHT_ROOT/state/calls"
 while :; do case $1 in -o) shift 2 ;; -*) shift ;; *) break ;; esac; done
 verb=$1; shift
 case $verb in
 update) ;;
-install) for p; do [ "$p" = broken ] && { echo "E: Unable to locate package $p" >&2; exit 100; }; echo 1.0 >"$d/$p"; done ;;
+install) for p; do p=${p%%=*}; [ "$p" = broken ] && { echo "E: Unable to locate package $p" >&2; exit 100; }; echo 1.0 >"$d/$p"; done ;;
 remove) for p; do rm -f "$d/$p"; done ;;
 *) exit 99 ;;
 esac`,
@@ -63,7 +66,12 @@ esac`,
 	"update-grub":      `[ $# = 0 ] || exit 99; echo grub >>"$PREFLIGHT_ROOT/state/calls"`,
 	"update-initramfs": `[ "$*" = -u ] || exit 99; echo initramfs >>"$PREFLIGHT_ROOT/state/calls"`,
 	"chown":            `exit 0`,
-	"nvidia-smi":       `echo "nvidia-smi $*" >>"$PREFLIGHT_ROOT/state/calls"; exit 0`,
+	"nvidia-smi": `s=$PREFLIGHT_ROOT/state; echo "nvidia-smi $*" >>"$s/calls"
+case "$*" in
+"-pl "*) echo "$2" >"$s/limit" ;;
+"-L") [ -e "$s/packages/nvidia-driver-570-server-open" ] && [ -e "$s/booted" ] && echo "GPU 0: card" ;;
+--query-gpu=power.limit*) cat "$s/limit" ;;
+esac`,
 }
 
 func newBox(t *testing.T, sh string) *box {
@@ -107,7 +115,7 @@ func (b *box) Run(ctx context.Context, script []byte) ([]byte, bool, error) {
 	cmd.Stdin = bytes.NewReader(script)
 	cmd.Env = []string{"PATH=" + b.bin + ":/usr/bin:/bin", "PREFLIGHT_ROOT=" + b.root, "HOME=" + b.root}
 	out, err := cmd.Output()
-	if bytes.Contains(script, []byte("record.jsonl\" ||")) {
+	if bytes.Contains(script, []byte(">>\"$run/record.jsonl\" ||")) {
 		if b.n++; b.cut > 0 && b.n == b.cut {
 			return nil, false, errors.New("the connection was lost")
 		}
@@ -124,7 +132,7 @@ func (b *box) tree() map[string]string {
 	out := map[string]string{}
 	_ = filepath.Walk(b.root, func(path string, info os.FileInfo, err error) error {
 		rel, _ := filepath.Rel(b.root, path)
-		if err == nil && info.Mode().IsRegular() && !strings.HasPrefix(rel, "bin/") && !strings.HasPrefix(rel, "state/") && !strings.HasPrefix(rel, "var/lib/preflight/") {
+		if err == nil && info.Mode().IsRegular() && !strings.HasPrefix(rel, "bin/") && !strings.HasPrefix(rel, "state/") && !strings.HasPrefix(rel, "proc/") && !strings.HasPrefix(rel, "sys/") && !strings.HasPrefix(rel, "var/lib/preflight/") {
 			out[rel] = fmt.Sprintf("%o %s", info.Mode().Perm(), b.read(rel))
 		}
 		return nil
@@ -256,7 +264,7 @@ func apply(t *testing.T, b *box, s Scope, p Playbook, run string) (Applied, erro
 	if err != nil {
 		return Applied{}, err
 	}
-	done, err := Run(t.Context(), door, s, p, nil)
+	done, err := Run(t.Context(), door, s, p, false, nil)
 	return done, errors.Join(err, door.Close(t.Context()))
 }
 
@@ -292,7 +300,7 @@ func TestEveryKind(t *testing.T) {
 				t.Errorf("the second run changed %d: %v", done.Changed, err)
 			}
 			undone, left, err := Undo(t.Context(), b, "r1", "test", false)
-			if err != nil || len(undone) != changes-1 || len(left) != 1 || left[0] != "installed and left: one, two" {
+			if err != nil || len(undone) != changes || b.read("state/held") != "" || len(left) != 1 || left[0] != "installed and left: one, two" {
 				t.Errorf("undo: %d, %v, %v", len(undone), left, err)
 			}
 			if d := fmt.Sprint(b.tree()); d != fmt.Sprint(before) {
@@ -343,7 +351,7 @@ func TestCutAndResumed(t *testing.T) {
 		if err != nil {
 			t.Fatal(err)
 		}
-		if _, err := Run(t.Context(), door, s, p, nil); err == nil || !strings.Contains(err.Error(), "the connection was lost") {
+		if _, err := Run(t.Context(), door, s, p, false, nil); err == nil || !strings.Contains(err.Error(), "the connection was lost") {
 			t.Fatalf("cut %d: %v", cut, err)
 		}
 		// The controller died too: the lock is still there, and the next run is told.
@@ -355,7 +363,7 @@ func TestCutAndResumed(t *testing.T) {
 		if err != nil {
 			t.Fatal(err)
 		}
-		done, err := Run(t.Context(), door, s, p, nil)
+		done, err := Run(t.Context(), door, s, p, false, nil)
 		if err != nil || done.Changed != 12-cut {
 			t.Errorf("cut %d: resumed with %d changes, %v", cut, done.Changed, err)
 		}

@@ -1,6 +1,7 @@
 package playbooks
 
 import (
+	"cmp"
 	"embed"
 	"fmt"
 	"io/fs"
@@ -77,7 +78,7 @@ func (l Library) folder(files fs.FS, dir, shown string) hcl.Diagnostics {
 }
 
 // kinds are the blocks that a task may have.
-var kinds = []string{"file", "line", "ini", "json", "package", "unit", "kernel", "modprobe", "sysctl", "limits", "shell"}
+var kinds = []string{"file", "line", "ini", "json", "package", "unit", "kernel", "modprobe", "sysctl", "limits", "repository", "shell"}
 
 var rootSchema = &hcl.BodySchema{Blocks: []hcl.BlockHeaderSchema{{Type: "playbook", LabelNames: []string{"name"}}}}
 
@@ -91,7 +92,7 @@ var playbookSchema = &hcl.BodySchema{
 		{Name: "why_not"},
 		{Name: "notes"},
 	},
-	Blocks: []hcl.BlockHeaderSchema{{Type: "param", LabelNames: []string{"name"}}, {Type: "task", LabelNames: []string{"name"}}},
+	Blocks: []hcl.BlockHeaderSchema{{Type: "param", LabelNames: []string{"name"}}, {Type: "locals"}, {Type: "task", LabelNames: []string{"name"}}},
 }
 
 var paramSchema = &hcl.BodySchema{Attributes: []hcl.AttributeSchema{{Name: "default", Required: true}, {Name: "doc", Required: true}, {Name: "one_of"}}}
@@ -148,6 +149,13 @@ func parsePlaybook(b *hcl.Block) (Playbook, hcl.Diagnostics) {
 			x, d := parseParam(c)
 			diags = append(diags, d...)
 			p.Params = append(p.Params, x)
+		case "locals":
+			names, d := c.Body.JustAttributes()
+			diags = append(diags, d...)
+			for _, a := range names {
+				p.Locals = append(p.Locals, a)
+			}
+			slices.SortFunc(p.Locals, func(a, b *hcl.Attribute) int { return cmp.Compare(a.Name, b.Name) })
 		case "task":
 			t, d := parseTask(c)
 			diags = append(diags, d...)
@@ -191,12 +199,14 @@ func parseTask(b *hcl.Block) (Task, hcl.Diagnostics) {
 		switch name {
 		case "when":
 			t.When = a.Expr
+		case "verify":
+			t.Verify = a.Expr
 		case "reboot":
-			v, d := a.Expr.Value(nil)
+			yes, d := rebootAfter(a)
 			diags = append(diags, d...)
-			t.Reboot = v.Type() == cty.Bool && v.IsKnown() && v.True()
+			t.Reboot = yes
 		default:
-			diags = append(diags, &hcl.Diagnostic{Severity: hcl.DiagError, Summary: "Unsupported attribute", Detail: fmt.Sprintf("%q is not known in a task.%s", name, meant(name, []string{"when", "reboot"})), Subject: a.NameRange.Ptr()})
+			diags = append(diags, &hcl.Diagnostic{Severity: hcl.DiagError, Summary: "Unsupported attribute", Detail: fmt.Sprintf("%q is not known in a task.%s", name, meant(name, []string{"when", "reboot", "verify"})), Subject: a.NameRange.Ptr()})
 		}
 	}
 	for _, c := range body.Blocks {
@@ -214,6 +224,20 @@ func parseTask(b *hcl.Block) (Task, hcl.Diagnostics) {
 		diags = append(diags, &hcl.Diagnostic{Severity: hcl.DiagError, Summary: "Empty task", Detail: "A task needs one block: " + strings.Join(kinds, ", ") + ".", Subject: &b.DefRange})
 	}
 	return t, diags
+}
+
+// rebootAfter reads when a task asks for a reboot: "never" or "if-changed".
+func rebootAfter(a *hclsyntax.Attribute) (bool, hcl.Diagnostics) {
+	v, diags := a.Expr.Value(nil)
+	if !diags.HasErrors() && v.Type() == cty.String && v.IsKnown() && !v.IsNull() {
+		switch v.AsString() {
+		case "if-changed":
+			return true, nil
+		case "never":
+			return false, nil
+		}
+	}
+	return false, append(diags, &hcl.Diagnostic{Severity: hcl.DiagError, Summary: "Unknown value", Detail: `reboot takes "never" or "if-changed".`, Subject: a.Expr.Range().Ptr()})
 }
 
 func meant(name string, known []string) string {

@@ -14,9 +14,10 @@ type Playbook struct {
 	Doc     string
 	Clears  []string // codes of remedies that it does
 	Params  []Param
-	When    hcl.Expression // whether it applies to a host; nil: always
-	Why     string         // why it does not, when When is false
-	Notes   []string       // for a person: what only hands can do
+	Locals  []*hcl.Attribute // names for expressions that several tasks use, seen as local.NAME
+	When    hcl.Expression   // whether it applies to a host; nil: always
+	Why     string           // why it does not, when When is false
+	Notes   []string         // for a person: what only hands can do
 	Tasks   []Task
 	Source  string // file
 }
@@ -34,6 +35,7 @@ type Task struct {
 	Name   string
 	When   hcl.Expression // nil: always
 	Reboot bool
+	Verify hcl.Expression // a script that proves the task once it is done; nil: reading the state again is proof enough
 	Kind   string
 	Body   *hclsyntax.Body
 	Range  hcl.Range

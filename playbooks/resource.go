@@ -9,6 +9,7 @@ import (
 type Resource struct {
 	Task   string // "unit"; which task of the playbook it comes from
 	Reboot bool   // a change takes effect at the next boot only
+	Verify string // of a task's last resource: ends with 0 when the task did what it is for; after the reboot, where one is needed
 
 	File    *File
 	Package *Package
@@ -38,7 +39,8 @@ type After struct {
 type Package struct {
 	Apt, Dnf []string
 	Absent   bool
-	Hold     bool // keep the version at upgrades
+	Hold     bool   // keep the version at upgrades
+	Version  string // how the version of each begins, without an epoch; "" takes any
 }
 
 // names are those for a package manager.
@@ -47,6 +49,14 @@ func (p Package) names(manager string) []string {
 		return p.Dnf
 	}
 	return p.Apt
+}
+
+// suits says whether a version that is installed is the wanted one.
+func (p Package) suits(version string) bool {
+	if _, rest, ok := strings.Cut(version, ":"); ok {
+		version = rest
+	}
+	return strings.HasPrefix(version, p.Version)
 }
 
 // Unit is a systemd unit's state. Nil leaves it.
@@ -194,7 +204,9 @@ func (c *Change) packages(p Package, s State) (*Change, error) {
 		case p.Absent && have:
 			c.Do = append(c.Do, "remove "+n+" "+s.Have[n])
 		case !p.Absent && !have:
-			c.Do = append(c.Do, "install "+n)
+			c.Do = append(c.Do, strings.TrimSpace("install "+n+" "+p.Version))
+		case !p.Absent && !p.suits(s.Have[n]):
+			c.Do = append(c.Do, fmt.Sprintf("install %s %s in place of %s", n, p.Version, s.Have[n]))
 		}
 		if p.Hold && !p.Absent && !s.Held[n] {
 			c.Do = append(c.Do, "hold "+n)

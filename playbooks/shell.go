@@ -60,50 +60,66 @@ func after(all []After) string {
 	return b.String()
 }
 
-// aptWait makes apt-get wait for whoever holds its lock, and says who that is when it does not end.
-const aptWait = `apt_get() {
-	apt-get -q -y -o DPkg::Lock::Timeout=300 -o Dpkg::Options::=--force-confold "$@" && return 0
+// apt makes apt-get wait for whoever holds its lock, says who that is when it does not end (apt before 2.0 does not), and
+// tells lists that could not be renewed only when an installation fails for it.
+const apt = `apt_get() {
+	apt-get -q -y -o DPkg::Lock::Timeout=300 -o APT::Update::Error-Mode=any -o Dpkg::Options::=--force-confold "$@" && return 0
 	rc=$?
-	for l in /var/lib/dpkg/lock-frontend /var/lib/apt/lists/lock; do
-		holder=$( { fuser "$l" 2>/dev/null || true; } | tr -d ' ')
-		[ -n "$holder" ] && echo "$l is held by process $holder ($(cat "/proc/$holder/comm" 2>/dev/null))"
+	for l in /var/lib/dpkg/lock-frontend /var/lib/dpkg/lock /var/lib/apt/lists/lock; do
+		node=$(stat -c %i "$R$l" 2>/dev/null) || continue
+		holder=$(awk -v n=":$node" 'index($6, n) == length($6) - length(n) + 1 { print $5; exit }' "$R/proc/locks" 2>/dev/null)
+		[ -z "$holder" ] || echo "$l is held by process $holder ($(cat "$R/proc/$holder/comm" 2>/dev/null)): let it end, and run again"
 	done
+	return $rc
+}
+apt_install() {
+	stale=
+	lists=$(apt_get update 2>&1) || stale=$(printf '%s\n' "$lists" | grep '^[EW]:' | tail -n 1)
+	apt_get install "$@" && return 0
+	rc=$?
+	[ -z "$stale" ] || echo "the lists of packages could not be renewed ($stale): has the host a way to its mirror?"
 	return $rc
 }
 `
 
 func (c Change) install(p Package) string {
 	names := p.names(c.state.Manager)
-	words := make([]string, len(names))
+	words, exact := make([]string, len(names)), make([]string, len(names))
 	for i, n := range names {
-		words[i] = quote(n)
+		words[i], exact[i] = quote(n), quote(n)
+		if p.Version != "" {
+			exact[i] = quote(n + map[bool]string{true: "-", false: "="}[c.state.Manager == "dnf"] + p.Version + "*")
+		}
 	}
-	list := strings.Join(words, " ")
+	list, wanted := strings.Join(words, " "), strings.Join(exact, " ")
 	var b strings.Builder
 	if c.state.Manager == "dnf" {
-		verb := "install"
 		if p.Absent {
-			verb = "remove"
+			fmt.Fprintf(&b, "dnf -q -y remove %s\n", list)
+			return b.String()
 		}
-		fmt.Fprintf(&b, "dnf -q -y %s %s\n", verb, list)
-		if p.Hold && !p.Absent {
+		fmt.Fprintf(&b, "dnf -q -y install %s\n", wanted)
+		if p.Hold {
 			fmt.Fprintf(&b, "dnf -q versionlock add %s\n", list)
 		}
 		return b.String()
 	}
-	b.WriteString(aptWait)
+	b.WriteString(apt)
 	if p.Absent {
 		fmt.Fprintf(&b, "apt_get remove %s\n", list)
 		return b.String()
 	}
 	missing := false
 	for _, n := range names {
-		if _, have := c.state.Have[n]; !have {
-			missing = true
-		}
+		version, have := c.state.Have[n]
+		missing = missing || !have || !p.suits(version)
 	}
 	if missing {
-		fmt.Fprintf(&b, "apt_get update || true\napt_get install %s\n", list)
+		freely := "" // a version that is asked for may be older, and another may be held
+		if p.Version != "" {
+			freely = "--allow-downgrades --allow-change-held-packages "
+		}
+		fmt.Fprintf(&b, "apt_install %s%s\n", freely, wanted)
 	}
 	if p.Hold {
 		fmt.Fprintf(&b, "apt-mark hold %s\n", list)
@@ -151,10 +167,13 @@ func (e Entry) undo() (shell, left string) {
 		}
 		return e.Undo + "\n", ""
 	case "package":
-		if len(e.Packages) == 0 {
-			return "", ""
+		for _, p := range e.Held {
+			shell += map[bool]string{true: "dnf -q versionlock delete ", false: "apt-mark unhold "}[e.Manager == "dnf"] + quote(p) + "\n"
 		}
-		return "", "installed and left: " + strings.Join(e.Packages, ", ")
+		if len(e.Packages) > 0 {
+			left = "installed and left: " + strings.Join(e.Packages, ", ")
+		}
+		return shell, left
 	}
 	return "", "an entry of another version: " + e.Kind
 }

@@ -18,8 +18,12 @@ import (
 
 // more are stubs for programs that single playbooks run; like the others they refuse what they do not know.
 var more = map[string]string{
-	"curl":       `case "$*" in "-fsSL --max-time 60 https://"*) echo key ;; *) exit 99 ;; esac`,
-	"gpg":        `[ "$1 $2 $3 $4" = "--batch --yes --dearmor -o" ] || exit 99; cat >"$5"`,
+	"curl": `[ "$1 $2 $3 $4" = "-fsSL --max-time 60 -o" ] || exit 99
+case $6 in https://*) echo "-----BEGIN PGP PUBLIC KEY BLOCK-----" >"$5" ;; *) exit 6 ;; esac`,
+	"gpg": `case "$*" in
+"--batch --show-keys --with-colons "*) printf 'pub:-:\nfpr:::::::::C95B321B61E88C1809C4F759DDCAE044F796ECB0:\nfpr:::::::::EB693B3035CD5710E231E123A4B469963BF863CC:\n' ;;
+"--batch --yes --dearmor -o "*) grep -q BEGIN "$6" && echo binary >"$5" ;;
+*) exit 99 ;; esac`,
 	"nvidia-ctk": `[ "$1 $2" = "cdi generate" ] || exit 99; echo "driver 570.158.01" >"${3#--output=}"`,
 	"git":        `[ "$1 $2 $3" = "clone --depth 1" ] || exit 99; mkdir -p "$5/.git"`,
 	"make":       `[ "$1" = -C ] || exit 99; mkdir -p "$2/build"; printf '#!/bin/sh\n' >"$2/build/all_reduce_perf"; chmod 755 "$2/build/all_reduce_perf"`,
@@ -33,7 +37,8 @@ func shippedScope() Scope {
 	h.Driver.Version, h.Driver.Loaded, h.Driver.CUDA = facts.Of("570.158.01", "t"), facts.Of(true, "t"), facts.Of("12.8", "t")
 	h.Cards = []facts.Card{{Device: facts.Device{BDF: "0000:01:00.0"}}, {Device: facts.Device{BDF: "0000:21:00.0"}}}
 	two := 2
-	return Scope{Host: checks.HostValue(h), Params: map[string]cty.Value{}, Rig: &inventory.Rig{Name: "node-a", Cards: &two, NIC: "eth2"}, Debian: true, Finding: map[string]string{"cap_watts": "350"}}
+	system := System{Distro: "ubuntu", Version: "22.04", Machine: "x86_64", Architectures: []string{"ada", "ada"}}
+	return Scope{System: system, Group: Group{Addresses: []string{"10.0.0.12"}}, Host: checks.HostValue(h), Params: map[string]cty.Value{}, Rig: &inventory.Rig{Name: "node-a", Cards: &two, NIC: "eth2"}, Debian: true, Finding: map[string]string{"cap_watts": "350"}}
 }
 
 // Every playbook that comes with preflight: a plan touches nothing, the first run changes, the second finds nothing, undo puts
@@ -47,6 +52,7 @@ func TestShippedPlaybooks(t *testing.T) {
 	given := map[string]map[string]string{"nccl-firewall": {"from": "10.0.0.0/24"}, "time-sync": {"servers": "ntp.example"}}
 	for _, name := range lib.Names() {
 		t.Run(name, func(t *testing.T) {
+			t.Parallel()
 			b := shippedBox(t)
 			p, s := lib.Playbooks[name], shippedScope()
 			params, err := p.Values(given[name])
@@ -66,8 +72,11 @@ func TestShippedPlaybooks(t *testing.T) {
 			if err != nil || done.Changed == 0 {
 				t.Fatalf("%+v %v", done, err)
 			}
-			if again, err := apply(t, b, s, p, "r2"); err != nil || again.Changed != 0 {
-				t.Errorf("the second run changed %d: %v", again.Changed, err)
+			if again, err := apply(t, b, s, p, "r2"); err != nil || again.Changed != 0 || again.Reboot != done.Reboot {
+				t.Errorf("the second run changed %d, reboot %v: %v", again.Changed, again.Reboot, err)
+			}
+			if done.Reboot {
+				booted(t, b, s, p)
 			}
 			if _, _, err := Undo(t.Context(), b, "r1", "test", false); err != nil {
 				t.Errorf("undo: %v", err)
@@ -95,7 +104,38 @@ func shippedBox(t *testing.T) *box {
 	for _, u := range []string{"nvidia-persistenced.service", "chrony.service", "docker.service"} {
 		b.write("state/units/"+u, "")
 	}
+	b.write("sys/module/nouveau/refcnt", "0\n")
+	b.write("proc/cmdline", "BOOT_IMAGE=/vmlinuz ro quiet\n")
 	return b
+}
+
+// booted restarts a host: what waited for it is proven now, and what it was for is no longer pending.
+func booted(t *testing.T, b *box, s Scope, p Playbook) {
+	t.Helper()
+	if plan, err := MakePlan(t.Context(), b, s, p); err != nil || plan.Changes() != 0 || (len(verified(p)) > 0 && !plan.Reboot()) {
+		t.Errorf("before the boot: %v %+v", err, plan)
+	}
+	if _, _, err := b.Run(t.Context(), []byte("systemctl reboot\n")); err != nil {
+		t.Fatal(err)
+	}
+	door, err := Open(t.Context(), b, "r3", "test", false, nil)
+	if err != nil {
+		t.Fatal(err)
+	}
+	if done, err := Run(t.Context(), door, s, p, true, nil); err != nil || done.Changed != 0 || done.Reboot {
+		t.Errorf("after the boot: %+v %v", done, err)
+	}
+	if err := door.Close(t.Context()); err != nil {
+		t.Error(err)
+	}
+	if plan, err := MakePlan(t.Context(), b, s, p); err != nil || plan.Changes() != 0 || plan.Reboot() {
+		t.Errorf("after the boot: %v %+v", err, plan)
+	}
+}
+
+// verified are the tasks that prove themselves.
+func verified(p Playbook) []Task {
+	return slices.DeleteFunc(slices.Clone(p.Tasks), func(t Task) bool { return t.Verify == nil })
 }
 
 // resumed cuts the connection after one of the changes, and wants the next run to make the rest and no more.
@@ -107,14 +147,14 @@ func resumed(t *testing.T, s Scope, p Playbook, cut, all int) {
 	if err != nil {
 		t.Fatal(err)
 	}
-	if _, err := Run(t.Context(), door, s, p, nil); err == nil {
+	if _, err := Run(t.Context(), door, s, p, false, nil); err == nil {
 		t.Fatalf("cut %d: the run did not notice", cut)
 	}
 	door, err = Open(t.Context(), b, "r2", "test", true, nil)
 	if err != nil {
 		t.Fatal(err)
 	}
-	done, err := Run(t.Context(), door, s, p, nil)
+	done, err := Run(t.Context(), door, s, p, false, nil)
 	if err != nil || done.Changed != all-cut {
 		t.Errorf("cut %d of %d: resumed with %d changes, %v", cut, all, done.Changed, err)
 	}

@@ -2,36 +2,43 @@ package main
 
 import (
 	"context"
+	"errors"
 	"slices"
+	"strings"
 
 	"github.com/spf13/cobra"
 
 	"preflight/checks"
+	"preflight/internal/probe"
 	"preflight/internal/report"
 	"preflight/playbooks"
 )
 
 func newFix(env *environment) *cobra.Command {
-	f := &changeFlags{}
+	f, m := &changeFlags{}, &checkFlags{failOn: "fail"}
 	c := &cobra.Command{
 		Use:   "fix [RIG...]",
 		Short: "Mend what software can mend: the playbooks that the faults of each rig call for",
 		Long: `fix judges rigs, finds the playbooks that mend their faults, cause first, and plans them as provision
 does. Nothing is touched without --apply. What only hands can mend, or a BIOS, is listed.
 
-It measures nothing: faults that only a probe shows are found by check, and mended by
-preflight provision.`,
+It measures as check does, before and after: copies between host and cards and the all-reduce, on cards
+that are free. --no-probe leaves that out, and with it what only shows under load.`,
 		Example: `  preflight fix -i rigs.hcl
   preflight fix -i rigs.hcl node-a --apply
   preflight fix --local --apply --yes`,
-		RunE: func(cmd *cobra.Command, args []string) error { return runFix(cmd.Context(), env, f, args) },
+		RunE: func(cmd *cobra.Command, args []string) error { return runFix(cmd.Context(), env, f, m, args) },
 	}
 	f.add(c.Flags())
+	c.Flags().StringVar(&m.engine, "engine", "auto", "what measures: "+strings.Join(probe.Engines(), ", "))
+	c.Flags().BoolVar(&m.noProbe, "no-probe", false, "measure nothing: faults that show only under load are not seen")
+	c.Flags().DurationVar(&m.probeLimit, "probe-timeout", probe.DefaultLimit, "deadline of one all-reduce on a rig")
 	return c
 }
 
-func runFix(ctx context.Context, env *environment, f *changeFlags, args []string) error {
-	if err := f.validate(); err != nil {
+func runFix(ctx context.Context, env *environment, f *changeFlags, m *checkFlags, args []string) error {
+	m.force = f.force
+	if err := errors.Join(f.validate(), m.validate(checks.Selection{})); err != nil {
 		return err
 	}
 	lib, err := f.library(env)
@@ -46,7 +53,7 @@ func runFix(ctx context.Context, env *environment, f *changeFlags, args []string
 		return err
 	}
 	defer t.close()
-	w := &worksite{env: env, flags: f, target: t, lib: lib}
+	w := &worksite{env: env, flags: f, target: t, lib: lib, measure: m.options(checks.Selection{})}
 	err = w.work(ctx, func(s *site) []wanted { return mending(lib, s.before.Findings) })
 	w.byHand(lib)
 	return err

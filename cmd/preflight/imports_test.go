@@ -36,7 +36,7 @@ var arrows = map[string][]string{
 	"internal/fakegpu":     {},
 	"internal/rigsim":      {"internal/fakegpu", "internal/collect", "internal/facts", "internal/catalog", "inventory", "checks"},
 	"docs":                 {},
-	"playbooks":            {"remediation", "checks", "inventory", "internal/remote", "internal/facts"},
+	"playbooks":            {"remediation", "checks", "inventory", "internal/facts", "internal/catalog"},
 	"cmd/preflight":        {"*"},
 	"internal/integration": {"*"},
 }

@@ -1,12 +1,14 @@
 package main
 
 import (
+	"bytes"
 	"context"
 	"os"
 	"path/filepath"
 	"regexp"
 	"strings"
 	"testing"
+	"time"
 
 	"preflight/checks"
 	"preflight/internal/rigsim"
@@ -37,17 +39,17 @@ var runID = regexp.MustCompile(`\(run (\S+)\)`)
 // fix mends what software can, says what turned, leaves the rest to hands, finds nothing the second time, and can be undone.
 func TestFix(t *testing.T) {
 	_, run := served(t, faulty("node-a", rigsim.PersistenceOff, rigsim.PSUCapped, rigsim.NarrowSlot))
-	code, plan, stderr := run("fix")
+	code, plan, stderr := run("fix", "--no-probe")
 	if code != checks.ExitOK || !strings.Contains(plan, "persistence: 1 changes") || !strings.Contains(plan, "power-cap: 2 changes") || !strings.Contains(plan, "only hands or a BIOS can mend\n  pcie.width: ") {
 		t.Fatalf("plan: exit %d\n%s%s", code, plan, stderr)
 	}
-	if _, again, _ := run("fix"); again != plan {
+	if _, again, _ := run("fix", "--no-probe"); again != plan {
 		t.Errorf("a plan changed the rig:\n%s", again)
 	}
-	if code, _, stderr := run("fix", "--apply"); code != checks.ExitUsage || !strings.Contains(stderr, "--yes applies the plan above") {
+	if code, _, stderr := run("fix", "--no-probe", "--apply"); code != checks.ExitUsage || !strings.Contains(stderr, "--yes applies the plan above") {
 		t.Errorf("without a terminal: exit %d %s", code, stderr)
 	}
-	code, out, stderr := run("fix", "--apply", "--yes")
+	code, out, stderr := run("fix", "--no-probe", "--apply", "--yes")
 	id := runID.FindStringSubmatch(out)
 	if code != checks.ExitOK || id == nil || !strings.Contains(out, "driver.persistence@rig: warn → pass") || !strings.Contains(out, "power.psu@rig: warn → pass") {
 		t.Fatalf("apply: exit %d\n%s%s", code, out, stderr)
@@ -55,7 +57,7 @@ func TestFix(t *testing.T) {
 	if logged, err := filepath.Glob(filepath.Join(os.Getenv("XDG_STATE_HOME"), "preflight", "changes", id[1]+".jsonl")); err != nil || len(logged) != 1 {
 		t.Errorf("the changes are not written down here: %v %v", logged, err)
 	}
-	if code, out, _ := run("fix", "--apply", "--yes"); code != checks.ExitOK || !strings.HasPrefix(out, "node-a: nothing that a playbook mends") {
+	if code, out, _ := run("fix", "--no-probe", "--apply", "--yes"); code != checks.ExitOK || !strings.HasPrefix(out, "node-a: nothing that a playbook mends") {
 		t.Errorf("second run: exit %d\n%s", code, out)
 	}
 	if code, out, stderr := run("provision", "persistence", "--apply", "--yes"); code != checks.ExitOK || !strings.Contains(out, "as it should be") {
@@ -64,11 +66,31 @@ func TestFix(t *testing.T) {
 	if code, out, stderr := run("provision", "--undo", id[1]); code != checks.ExitOK || !strings.Contains(out, "node-a: 3 taken back") {
 		t.Errorf("undo: exit %d\n%s%s", code, out, stderr)
 	}
-	if _, out, _ := run("fix"); !strings.Contains(out, "power-cap: ") {
+	if _, out, _ := run("fix", "--no-probe"); !strings.Contains(out, "power-cap: ") {
 		t.Errorf("after undo the cap is still there:\n%s", out)
 	}
 	if code, _, stderr := run("provision", "--undo", "20000101T000000Z-000000"); code != checks.ExitUnknown || !strings.Contains(stderr, "no record of run") {
 		t.Errorf("undo of nothing: exit %d %s", code, stderr)
+	}
+}
+
+// An all-reduce that hangs over P2P is found by measuring, switched to another path, and measured again.
+func TestFixMeasures(t *testing.T) {
+	rigs, _ := served(t, faulty("node-a", rigsim.P2PHang))
+	if err := rigs.GiveLibraries(); err != nil {
+		t.Skip(err)
+	}
+	var stdout, stderr bytes.Buffer
+	env := &environment{stdout: &stdout, stderr: &stderr, language: "en"}
+	f := &changeFlags{apply: true, yes: true, batch: 1, maxFailures: 1, target: targetFlags{inventory: rigs.InventoryPath, parallel: 1, ssh: sshFlags{config: os.DevNull}}}
+	m := &checkFlags{failOn: "fail", engine: "auto", small: true, probeLimit: 12 * time.Second}
+	if err := runFix(t.Context(), env, f, m, nil); err != nil {
+		t.Errorf("%v\n%s", err, stderr.String())
+	}
+	for _, want := range []string{"+NCCL_P2P_DISABLE=1", "nccl.all-reduce@rig: fail → pass"} {
+		if !strings.Contains(stdout.String(), want) {
+			t.Errorf("no %q in\n%s%s", want, stdout.String(), stderr.String())
+		}
 	}
 }
 

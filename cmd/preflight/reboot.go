@@ -6,6 +6,8 @@ import (
 	"fmt"
 	"strings"
 	"time"
+
+	"preflight/internal/facts"
 )
 
 // rebootLimit is how long a rig may take to come back: servers with much memory train it for minutes.
@@ -15,11 +17,12 @@ const rebootLimit = 20 * time.Minute
 const rebootPoll = 3 * time.Second
 
 // reboot restarts a rig and waits until it is another boot. A rig that does not come back is an error of that rig.
-func (w *worksite) reboot(ctx context.Context, s *site) error {
-	was := bootID(s.before.Host)
+func (w *worksite) reboot(ctx context.Context, s *site, seen *facts.Host) error {
+	was := bootID(seen)
 	if was == "" {
 		return fmt.Errorf("not rebooted: the host does not tell its boot id, so nobody could see that it came back")
 	}
+	w.at(s, booting)
 	w.tell(s, "reboots")
 	var out bytes.Buffer
 	// In the background and a moment later, so that the connection ends before the machine does.

@@ -2,7 +2,6 @@ package main
 
 import (
 	"bufio"
-	"bytes"
 	"context"
 	"crypto/rand"
 	"encoding/hex"
@@ -19,10 +18,8 @@ import (
 	"golang.org/x/sync/errgroup"
 
 	"preflight/checks"
-	"preflight/internal/collect"
-	"preflight/internal/facts"
 	"preflight/internal/fleet"
-	"preflight/internal/probe"
+	"preflight/internal/report"
 	"preflight/inventory"
 	"preflight/playbooks"
 )
@@ -49,13 +46,14 @@ type site struct {
 
 // worksite is one run of provision or fix.
 type worksite struct {
-	env    *environment
-	flags  *changeFlags
-	target *target
-	lib    playbooks.Library
-	run    string
-	sites  []*site
-	mu     sync.Mutex
+	env     *environment
+	flags   *changeFlags
+	target  *target
+	lib     playbooks.Library
+	run     string
+	measure fleet.Options // what is measured when a rig is judged; nothing by default
+	sites   []*site
+	mu      sync.Mutex
 }
 
 // work reads every rig, plans what choose wants of it, shows the plan, and applies it when that was asked.
@@ -67,26 +65,96 @@ func (w *worksite) work(ctx context.Context, choose func(*site) []wanted) error 
 		w.sites = append(w.sites, &site{rig: r})
 	}
 	defer w.leave()
-	w.each(ctx, len(w.sites), w.sites, func(s *site) error { return w.plan(ctx, s, choose) })
+	w.look(ctx, choose)
 	w.showPlans()
 	if !w.flags.apply {
 		return w.code(false)
 	}
-	changes := 0
-	for _, s := range w.sites {
-		for _, p := range s.plans {
-			changes += p.Changes()
-		}
-	}
-	if changes == 0 {
+	changes, boots := w.outstanding()
+	if changes+boots == 0 {
 		return w.code(true)
 	}
-	if err := w.confirm(changes); err != nil {
+	if err := w.confirm(changes, boots); err != nil {
 		return err
 	}
+	w.measure.Events = w.env.progress(len(w.sites)).Event
 	w.roll(ctx)
+	w.env.calm()
+	w.across()
 	w.showResults()
 	return w.code(true)
+}
+
+// look reads and judges every rig, then plans what choose wants of it.
+func (w *worksite) look(ctx context.Context, choose func(*site) []wanted) {
+	w.measure.Events = w.env.progress(len(w.sites)).Event
+	defer w.env.calm()
+	w.each(ctx, w.flags.target.parallel, w.sites, func(s *site) (err error) {
+		w.at(s, fleet.Connecting)
+		if s.host, err = w.open(ctx, s.rig); err == nil {
+			s.before, err = w.judge(ctx, s)
+		}
+		return err
+	})
+	w.across()
+	w.each(ctx, w.flags.target.parallel, w.sites, func(s *site) error {
+		w.at(s, planning)
+		return w.plan(ctx, s, choose(s))
+	})
+}
+
+// Phases of a rig that is changed, besides those of one that is checked.
+const (
+	planning fleet.Phase = "planning"
+	changing fleet.Phase = "changing"
+	booting  fleet.Phase = "rebooting"
+)
+
+// at notes what a rig is at.
+func (w *worksite) at(s *site, p fleet.Phase) {
+	w.measure.Events(fleet.Event{Rig: s.rig.Name, Phase: p})
+}
+
+// across judges the rigs beside each other, as they were seen last.
+func (w *worksite) across() {
+	var last []*fleet.Result
+	for _, s := range w.sites {
+		switch {
+		case s.after.Host != nil:
+			last = append(last, &s.after)
+		case s.before.Host != nil:
+			last = append(last, &s.before)
+		}
+	}
+	all := make([]fleet.Result, len(last))
+	for i, r := range last {
+		all[i] = *r
+	}
+	fleet.Across(all)
+	for i, r := range last {
+		*r = all[i]
+	}
+}
+
+// outstanding counts what the plans change, and the rigs that only wait for a boot that is allowed.
+func (w *worksite) outstanding() (changes, boots int) {
+	for _, s := range w.sites {
+		n, waits := s.toDo()
+		changes += n
+		if n == 0 && waits && w.flags.allowReboot {
+			boots++
+		}
+	}
+	return changes, boots
+}
+
+// toDo is how much a rig's plans change, and whether something takes effect at the next boot only.
+func (s *site) toDo() (changes int, boot bool) {
+	for _, p := range s.plans {
+		changes += p.Changes()
+		boot = boot || p.Reboot()
+	}
+	return changes, boot
 }
 
 // each does something for some sites, so many at once; an error stays with its site.
@@ -120,57 +188,22 @@ func (w *worksite) open(ctx context.Context, r *inventory.Rig) (fleet.Host, erro
 	return w.target.dialer.Open(ctx, r)
 }
 
-// plan reads a rig, judges it, and plans the wanted playbooks.
-func (w *worksite) plan(ctx context.Context, s *site, choose func(*site) []wanted) error {
-	var err error
-	if s.host, err = w.open(ctx, s.rig); err != nil {
-		return err
+// question asks for what is about to be done.
+func question(changes, boots int) string {
+	if changes == 0 {
+		return fmt.Sprintf("Reboot %d rigs?", boots)
 	}
-	if s.before, err = w.judge(ctx, s); err != nil {
-		return err
-	}
-	s.wanted = choose(s)
-	for _, x := range s.wanted {
-		p, err := playbooks.MakePlan(ctx, rootRunner{s.host}, w.scope(s, x), x.playbook)
-		if err != nil {
-			return fmt.Errorf("%s: %w", x.playbook.Name, err)
-		}
-		s.plans = append(s.plans, p)
-	}
-	return nil
-}
-
-// judge collects a rig's facts and judges them. A host whose facts are not whole is not worked on.
-func (w *worksite) judge(ctx context.Context, s *site) (fleet.Result, error) {
-	snap, err := collect.Collect(ctx, s.host, collect.Request{Tool: version, Rig: s.rig.Name, Python: s.rig.Python, SlurmNode: s.rig.SlurmNode})
-	if err != nil {
-		return fleet.Result{}, err
-	}
-	if snap.Manifest.Cut != "" {
-		return fleet.Result{}, fmt.Errorf("its facts could not all be read (%s): it is left alone", snap.Manifest.Cut)
-	}
-	if snap.Manifest.Root == "none" {
-		return fleet.Result{}, playbooks.ErrNoRoot
-	}
-	return fleet.Judge(s.rig, snap, nil, w.target.catalogue()), nil
-}
-
-func (w *worksite) scope(s *site, x wanted) playbooks.Scope {
-	distro := strings.ToLower(s.before.Host.OS.Distro.Value)
-	return playbooks.Scope{
-		Host: checks.HostValue(s.before.Host), Params: x.params, Rig: s.rig, Finding: x.finding,
-		Debian: strings.Contains(distro, "ubuntu") || strings.Contains(distro, "debian"),
-	}
+	return fmt.Sprintf("Make these %d changes?", changes)
 }
 
 // confirm asks once, on a terminal.
-func (w *worksite) confirm(changes int) error {
+func (w *worksite) confirm(changes, boots int) error {
 	if w.flags.yes {
 		return nil
 	}
 	if file, ok := w.env.stdin.(*os.File); ok {
 		if _, tty := terminal(file); tty {
-			_, _ = fmt.Fprintf(w.env.stderr, "\nMake these %d changes? [y/N] ", changes)
+			_, _ = fmt.Fprintf(w.env.stderr, "\n%s [y/N] ", question(changes, boots))
 			line, _ := bufio.NewReader(w.env.stdin).ReadString('\n')
 			if a := strings.ToLower(strings.TrimSpace(line)); a == "y" || a == "yes" {
 				return nil
@@ -207,46 +240,10 @@ func (w *worksite) failures() int {
 	return n
 }
 
-// apply changes one rig, reboots it where that is allowed, and judges it again.
-func (w *worksite) apply(ctx context.Context, s *site) error {
-	changes := 0
-	for _, p := range s.plans {
-		changes += p.Changes()
-	}
-	if changes == 0 {
-		return nil
-	}
-	if busy := probe.Busy(s.before.Host); busy != "" && !w.flags.force {
-		return fmt.Errorf("%s: it is left alone; --force changes it all the same", busy)
-	}
-	door, err := playbooks.Open(ctx, rootRunner{s.host}, w.run, who(), w.flags.breakLock, w.log(s))
-	if err != nil {
-		return err
-	}
-	for _, x := range s.wanted {
-		done, err := playbooks.Run(ctx, door, w.scope(s, x), x.playbook, func(what string) { w.tell(s, what) })
-		s.changed += done.Changed
-		s.reboot = s.reboot || done.Reboot
-		if err != nil {
-			return errors.Join(fmt.Errorf("%s: %w", x.playbook.Name, err), door.Close(ctx))
-		}
-	}
-	if err := door.Close(ctx); err != nil {
-		return err
-	}
-	if s.reboot && w.flags.allowReboot {
-		if err := w.reboot(ctx, s); err != nil {
-			return err
-		}
-	}
-	s.after, err = w.judge(ctx, s)
-	return err
-}
-
 func (w *worksite) tell(s *site, what string) {
 	w.mu.Lock()
 	defer w.mu.Unlock()
-	_, _ = fmt.Fprintf(w.env.stderr, "preflight: %s: %s\n", s.rig.Name, what)
+	w.env.aside(func() { _, _ = fmt.Fprintf(w.env.stderr, "preflight: %s: %s\n", s.rig.Name, report.Safe(what)) })
 }
 
 // log writes every change down on this machine as well, a line each.
@@ -273,36 +270,3 @@ func (w *worksite) log(s *site) func(playbooks.Entry) {
 		}{s.rig.Name, e})
 	}
 }
-
-// rootRunner runs the engine's scripts on a host as root.
-type rootRunner struct{ host fleet.Host }
-
-// changeOutput bounds what a script may print, bytes.
-const changeOutput = 16 << 20
-
-func (r rootRunner) Run(ctx context.Context, script []byte) ([]byte, bool, error) {
-	var out bytes.Buffer
-	access, err := r.host.Run(ctx, script, &limited{w: &out, left: changeOutput})
-	root := access.Root != "none"
-	if access.Root == "" { // this machine
-		root = os.Geteuid() == 0
-	}
-	return out.Bytes(), root, err
-}
-
-// limited refuses more than a bound.
-type limited struct {
-	w    *bytes.Buffer
-	left int
-}
-
-func (l *limited) Write(p []byte) (int, error) {
-	if len(p) > l.left {
-		return 0, errors.New("the host printed more than a script of ours does")
-	}
-	l.left -= len(p)
-	return l.w.Write(p)
-}
-
-// bootID is what changes at a boot; "" when it was not read.
-func bootID(h *facts.Host) string { return h.OS.BootID.Value }

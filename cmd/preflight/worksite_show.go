@@ -39,7 +39,11 @@ func (w *worksite) showPlan(p playbooks.Plan) {
 		w.print("  %s: left out, %s", p.Playbook, p.Skipped)
 		return
 	}
-	if p.Changes() == 0 {
+	switch {
+	case p.Changes() == 0 && p.Reboot():
+		w.print("  %s: in place, takes effect at the next boot", p.Playbook)
+		return
+	case p.Changes() == 0:
 		w.print("  %s: as it should be", p.Playbook)
 		return
 	}
@@ -79,7 +83,7 @@ func (w *worksite) showResults() {
 			w.print("  run again to go on, or take them back: preflight provision%s --undo %s %s", w.inventoryFlag(), w.run, name)
 		case s.err != nil:
 			w.print("%s: %s", name, shown(s.err))
-		case s.changed == 0:
+		case s.changed == 0 && s.after.Host == nil:
 			w.print("%s: nothing to change", name)
 		default:
 			w.print("%s: %d changes made and verified (run %s)", name, s.changed, w.run)

@@ -145,25 +145,42 @@ func one(ctx context.Context, rig *inventory.Rig, open Open, o Options) Result {
 		return r
 	}
 	defer func() { _ = host.Close() }()
-	tell(Collecting)
+	r = on(ctx, host, r, o, say)
+	r.Took = time.Since(start)
+	if o.Save != nil && r.Snapshot != nil {
+		if err := o.Save(rig, r.Snapshot); err != nil {
+			r.Err = errors.Join(r.Err, fmt.Errorf("the snapshot was not saved: %w", err))
+		}
+	}
+	return r
+}
+
+// On reads, measures and judges a rig that is reached already, and leaves the connection open: whoever changes rigs looks
+// before and after.
+func On(ctx context.Context, host Host, rig *inventory.Rig, o Options) Result {
+	start := time.Now()
+	return on(ctx, host, Result{Rig: rig}, o, func(p Phase, message string) {
+		if o.Events != nil {
+			o.Events(Event{Rig: rig.Name, Phase: p, Message: message, Elapsed: time.Since(start)})
+		}
+	})
+}
+
+func on(ctx context.Context, host Host, r Result, o Options, say func(Phase, string)) Result {
+	say(Collecting, "")
+	rig := r.Rig
 	snap, err := collect.Collect(ctx, host, collect.Request{
 		Serials: o.Serials, Tool: o.Tool, Rig: rig.Name, Python: rig.Python, SlurmNode: rig.SlurmNode,
 		Tell: func(item string) { say(Collecting, "reading "+item) },
 	})
 	if err != nil {
-		r.Err, r.Took = err, time.Since(start)
+		r.Err = err
 		return r
 	}
 	r.Snapshot = snap
 	if !o.Raw {
 		o.ProbeOpt.Tell = func(what string) { say(Probing, what) }
-		r = judged(ctx, r, host, o, tell)
-	}
-	r.Took = time.Since(start)
-	if o.Save != nil {
-		if err := o.Save(rig, snap); err != nil {
-			r.Err = errors.Join(r.Err, fmt.Errorf("the snapshot was not saved: %w", err))
-		}
+		r = judged(ctx, r, host, o, func(p Phase) { say(p, "") })
 	}
 	return r
 }

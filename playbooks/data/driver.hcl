@@ -68,10 +68,15 @@ playbook "power-cap" {
     doc     = "watts for each card, or auto: what the finding about the supplies names"
   }
 
+  locals {
+    watts = param.watts != "auto" ? param.watts : (try(finding.cap_watts, "") != "" ? finding.cap_watts : try(finding.cap, ""))
+  }
+
   task "unit" {
+    verify = "nvidia-smi --query-gpu=power.limit --format=csv,noheader,nounits | awk -v w='${local.watts}' '{ n++; if ($1 < w - 1 || $1 > w + 1) bad = 1 } END { if (bad || !n) { print \"the cards do not hold the limit\"; exit 1 } }'"
     unit {
       name    = "preflight-power-cap.service"
-      content = "# Written by preflight.\n[Unit]\nDescription=Power limit of the NVIDIA cards\nAfter=nvidia-persistenced.service\n\n[Service]\nType=oneshot\nRemainAfterExit=yes\nExecStart=/usr/bin/nvidia-smi -pm 1\nExecStart=/usr/bin/nvidia-smi -pl ${param.watts == "auto" ? (try(finding.cap_watts, "") != "" ? finding.cap_watts : finding.cap) : param.watts}\n\n[Install]\nWantedBy=multi-user.target\n"
+      content = "# Written by preflight.\n[Unit]\nDescription=Power limit of the NVIDIA cards\nAfter=nvidia-persistenced.service\n\n[Service]\nType=oneshot\nRemainAfterExit=yes\nExecStart=/usr/bin/nvidia-smi -pm 1\nExecStart=/usr/bin/nvidia-smi -pl ${local.watts}\n\n[Install]\nWantedBy=multi-user.target\n"
       enabled = true
       running = true
     }
@@ -85,6 +90,7 @@ playbook "nouveau-off" {
   clears   = ["driver.loaded/nouveau"]
 
   task "blacklist" {
+    verify = "! [ -e \"$${PREFLIGHT_ROOT-}/sys/module/nouveau\" ]"
     modprobe {
       name      = "preflight-nouveau"
       content   = "# Written by preflight.\nblacklist nouveau\noptions nouveau modeset=0\n"
@@ -94,36 +100,97 @@ playbook "nouveau-off" {
 }
 
 playbook "nvidia-driver" {
-  title    = "Install the NVIDIA driver from the distribution"
-  title_zh = "从发行版安装 NVIDIA 驱动"
-  doc      = "Installs a driver branch from the distribution's packages (on Debian and Ubuntu; on others NVIDIA's repository must be there) and holds its version, so that all rigs of a group stay alike. Mirrors are those of the distribution: apt and dnf are asked as they are set up."
+  title    = "Install the NVIDIA driver"
+  title_zh = "安装 NVIDIA 驱动"
+  doc      = "Installs a driver branch from the distribution's packages or from NVIDIA's repository, with the kernel module that the cards need, and holds its version. In a group whose rigs run this branch already it takes the version that most of them run, so that all stay alike."
   clears   = ["driver.loaded/not-installed", "cluster.consistency/driver"]
-  notes    = ["With Secure Boot a module from outside the distribution must be signed, or Secure Boot be off."]
+  notes    = ["With Secure Boot a module from outside the distribution must be signed, or Secure Boot be off.", "Where Debian's own packages are used, the branch is the one that the release has: non-free must be among its sources."]
 
   param "branch" {
     default = "570"
     doc     = "driver branch, as in nvidia-driver-570-server"
   }
-  param "flavour" {
-    default = "open"
-    one_of  = ["open", "proprietary"]
-    doc     = "kernel module: open for Turing and later, which Blackwell needs; proprietary for older cards"
+  param "version" {
+    default = "auto"
+    doc     = "how the version of the packages begins, for example 570.158.01; auto: what most rigs of the group run of this branch, else the newest"
   }
-  param "package" {
-    default = ""
-    doc     = "name of the package, where the distribution's is another; empty makes it of branch and flavour"
+  param "source" {
+    default = "distribution"
+    one_of  = ["distribution", "nvidia"]
+    doc     = "whose packages: the distribution's, as apt and dnf are set up, or NVIDIA's repository"
+  }
+  param "mirror" {
+    default = "https://developer.download.nvidia.com/compute/cuda/repos"
+    doc     = "NVIDIA's repository or a mirror of it (in China: https://developer.download.nvidia.cn/compute/cuda/repos)"
+  }
+  param "key" {
+    default = "auto"
+    doc     = "name of the key's file in the repository; auto: 3bf863cc.pub for apt, D42D0685.pub for dnf"
+  }
+  param "fingerprint" {
+    default = "auto"
+    doc     = "fingerprint of that key, 40 hexadecimal digits"
+  }
+  param "flavour" {
+    default = "auto"
+    one_of  = ["auto", "open", "proprietary"]
+    doc     = "kernel module: open for Turing and later, which Blackwell needs; proprietary for older cards; auto goes by the cards"
+  }
+  param "packages" {
+    default = []
+    doc     = "names of the packages, where they are others; empty makes them of the rest"
   }
   param "hold" {
     default = true
     doc     = "keep the version at upgrades"
   }
 
+  locals {
+    # Kepler to Volta have no GSP: the open module does not drive them (NVIDIA's driver installation guide, "Kernel Modules").
+    open = param.flavour == "open" || (param.flavour == "auto" && alltrue([for a in system.architectures : !contains(["kepler", "maxwell", "pascal", "volta"], a)]))
+
+    # From 590 on NVIDIA's packages for apt do without the branch in their names; a pinning package sets it (the same guide, "Recent updates").
+    ours   = version_at_least(param.branch, "590") ? ["nvidia-driver-pinning-${param.branch}", local.open ? "nvidia-open" : "cuda-drivers"] : ["${local.open ? "nvidia-open" : "cuda-drivers"}-${param.branch}"]
+    ubuntu = ["nvidia-driver-${param.branch}-server${local.open ? "-open" : ""}", "nvidia-utils-${param.branch}-server"]
+    debian = concat(["nvidia-driver"], local.open ? ["nvidia-open-kernel-dkms"] : [])
+    apt    = length(param.packages) > 0 ? param.packages : (param.source == "nvidia" ? local.ours : (system.distro == "ubuntu" ? local.ubuntu : local.debian))
+    dnf    = length(param.packages) > 0 ? param.packages : [local.open ? "nvidia-open" : "cuda-drivers"]
+
+    major   = split(".", system.version)[0]
+    release = system.distro == "ubuntu" ? "ubuntu${replace(system.version, ".", "")}" : (system.debian ? "debian${local.major}" : (system.distro == "fedora" ? "fedora${local.major}" : "rhel${local.major}"))
+    folder  = "${param.mirror}/${local.release}/${system.machine == "aarch64" ? "sbsa" : "x86_64"}"
+    key     = param.key != "auto" ? param.key : (system.debian ? "3bf863cc.pub" : "D42D0685.pub")
+    finger  = param.fingerprint != "auto" ? param.fingerprint : (system.debian ? "EB693B3035CD5710E231E123A4B469963BF863CC" : "610C7B14E068A878070DA4E99CD0A493D42D0685")
+    version = param.version != "auto" ? param.version : (startswith(group.driver, "${param.branch}.") ? group.driver : "")
+  }
+
+  task "repository" {
+    when = param.source == "nvidia"
+    repository {
+      name        = "nvidia-cuda"
+      key         = "${local.folder}/${local.key}"
+      fingerprint = local.finger
+      apt         = "${local.folder}/ /"
+      dnf         = "${local.folder}/"
+    }
+  }
+  task "stream" {
+    when = !system.debian && param.source == "nvidia"
+    shell {
+      words = "dnf module stream nvidia-driver:${param.branch}${local.open ? "-open" : ""}"
+      check = "! command -v dnf >/dev/null 2>&1 || ! dnf -q module list nvidia-driver >/dev/null 2>&1 || dnf -q module list --enabled nvidia-driver 2>/dev/null | grep -q '${param.branch}${local.open ? "-open" : ""} .*\\[e\\]'"
+      apply = "dnf -q -y module reset nvidia-driver\ndnf -q -y module enable 'nvidia-driver:${param.branch}${local.open ? "-open" : ""}'"
+      undo  = "dnf -q -y module reset nvidia-driver"
+    }
+  }
   task "driver" {
-    reboot = true
+    reboot = "if-changed"
+    verify = "nvidia-smi -L | grep -q '^GPU 0:'"
     package {
-      apt  = [param.package != "" ? param.package : "nvidia-driver-${param.branch}-server${param.flavour == "open" ? "-open" : ""}", "nvidia-utils-${param.branch}-server"]
-      dnf  = [param.package != "" ? param.package : "nvidia-driver"]
-      hold = param.hold
+      apt     = local.apt
+      dnf     = local.dnf
+      version = local.version
+      hold    = param.hold
     }
   }
 }

@@ -36,38 +36,42 @@ playbook "nccl-env" {
 playbook "nccl-firewall" {
   title    = "Open the firewall between the rigs of a group"
   title_zh = "放行组内机器之间的防火墙"
-  doc      = "Lets in everything from the addresses of the group's other rigs, by ufw or firewalld, whichever runs. NCCL takes ports at random, so single ports are not enough."
+  doc      = "Lets in everything from the addresses of the group's other rigs, by ufw or firewalld, whichever runs; where neither runs there is nothing to open. NCCL takes ports at random, so single ports are not enough."
   clears   = ["nccl.all-reduce/unreachable"]
 
   param "from" {
     default = []
-    doc     = "addresses or networks of the group's rigs, for example 10.0.0.0/24"
+    doc     = "addresses or networks to let in, for example 10.0.0.0/24; empty: the addresses of the group's other rigs, as rigs.hcl has them"
+  }
+
+  locals {
+    from = length(param.from) > 0 ? param.from : group.addresses
   }
 
   task "open" {
-    when = length(param.from) > 0
+    when = length(local.from) > 0
     shell {
-      words = "let in ${join(", ", param.from)}"
+      words = "let in ${join(", ", local.from)}"
       check = <<-EOT
         if command -v ufw >/dev/null 2>&1 && ufw status | grep -q '^Status: active'; then
-          for a in ${join(" ", param.from)}; do ufw status | grep -q "ALLOW.*$a" || exit 1; done
+          for a in ${join(" ", local.from)}; do ufw status | grep -q "ALLOW.*$a" || exit 1; done
         elif command -v firewall-cmd >/dev/null 2>&1 && firewall-cmd --state >/dev/null 2>&1; then
-          for a in ${join(" ", param.from)}; do firewall-cmd --permanent --zone=trusted --query-source="$a" >/dev/null 2>&1 || exit 1; done
+          for a in ${join(" ", local.from)}; do firewall-cmd --permanent --zone=trusted --query-source="$a" >/dev/null 2>&1 || exit 1; done
         fi
       EOT
       apply = <<-EOT
         if command -v ufw >/dev/null 2>&1 && ufw status | grep -q '^Status: active'; then
-          for a in ${join(" ", param.from)}; do ufw allow from "$a"; done
+          for a in ${join(" ", local.from)}; do ufw allow from "$a"; done
         else
-          for a in ${join(" ", param.from)}; do firewall-cmd --permanent --zone=trusted --add-source="$a"; done
+          for a in ${join(" ", local.from)}; do firewall-cmd --permanent --zone=trusted --add-source="$a"; done
           firewall-cmd --reload
         fi
       EOT
       undo = <<-EOT
         if command -v ufw >/dev/null 2>&1 && ufw status | grep -q '^Status: active'; then
-          for a in ${join(" ", param.from)}; do ufw delete allow from "$a"; done
+          for a in ${join(" ", local.from)}; do ufw delete allow from "$a"; done
         else
-          for a in ${join(" ", param.from)}; do firewall-cmd --permanent --zone=trusted --remove-source="$a"; done
+          for a in ${join(" ", local.from)}; do firewall-cmd --permanent --zone=trusted --remove-source="$a"; done
           firewall-cmd --reload
         fi
       EOT

@@ -13,6 +13,7 @@ playbook "iommu" {
   }
 
   task "kernel" {
+    verify = "grep -q '${param.mode == "pt" ? "iommu=pt" : "amd_iommu=off intel_iommu=off"}' \"$${PREFLIGHT_ROOT-}/proc/cmdline\""
     kernel {
       args = param.mode == "pt" ? ["iommu=pt"] : ["amd_iommu=off", "intel_iommu=off"]
     }
@@ -27,6 +28,7 @@ playbook "pci-realloc" {
   notes    = ["Switch Above 4G Decoding on in the BIOS first; this is for boards whose BIOS gets it wrong all the same."]
 
   task "kernel" {
+    verify = "grep -q 'pci=realloc' \"$${PREFLIGHT_ROOT-}/proc/cmdline\""
     kernel {
       args = ["pci=realloc"]
     }

@@ -21,19 +21,18 @@ playbook "container-toolkit" {
     doc     = "write /etc/cdi/nvidia.yaml"
   }
 
-  task "key" {
-    when = system.debian
-    shell {
-      words = "fetch the key of ${param.mirror}"
-      check = "test -s \"$PREFLIGHT_ROOT/usr/share/keyrings/nvidia-container-toolkit-keyring.gpg\""
-      apply = "mkdir -p \"$PREFLIGHT_ROOT/usr/share/keyrings\"\ncurl -fsSL --max-time 60 '${param.mirror}/gpgkey' | gpg --batch --yes --dearmor -o \"$PREFLIGHT_ROOT/usr/share/keyrings/nvidia-container-toolkit-keyring.gpg\""
-      undo  = "rm -f \"$PREFLIGHT_ROOT/usr/share/keyrings/nvidia-container-toolkit-keyring.gpg\""
-    }
+  param "fingerprint" {
+    default = "C95B321B61E88C1809C4F759DDCAE044F796ECB0"
+    doc     = "fingerprint of the repository's key: another key is not kept"
   }
+
   task "repository" {
-    file {
-      path    = system.debian ? "/etc/apt/sources.list.d/nvidia-container-toolkit.list" : "/etc/yum.repos.d/nvidia-container-toolkit.repo"
-      content = system.debian ? "deb [signed-by=/usr/share/keyrings/nvidia-container-toolkit-keyring.gpg] ${param.mirror}/stable/deb/$(ARCH) /\n" : "[nvidia-container-toolkit]\nname=nvidia-container-toolkit\nbaseurl=${param.mirror}/stable/rpm/$basearch\ngpgcheck=0\nrepo_gpgcheck=1\nenabled=1\ngpgkey=${param.mirror}/gpgkey\n"
+    repository {
+      name        = "nvidia-container-toolkit"
+      key         = "${param.mirror}/gpgkey"
+      fingerprint = param.fingerprint
+      apt         = "${param.mirror}/stable/deb/$(ARCH) /"
+      dnf         = "${param.mirror}/stable/rpm/$basearch"
     }
   }
   task "package" {
