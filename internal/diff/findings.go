@@ -79,6 +79,10 @@ func turn(b, a checks.Finding, before checks.Verdict) (Verdict, bool) {
 	}
 	v := Verdict{ID: a.ID, Before: was, After: a.Verdict, Summary: a.Summary}
 	switch {
+	case before == "" && !bad(a.Verdict):
+		return v, false
+	case before == "": // the check is younger than the other side: what it finds may have been there
+		v.Turn = Known
 	case a.Verdict == was && !bad(a.Verdict):
 		return v, false
 	case a.Verdict == was:
