@@ -187,6 +187,39 @@ func TestFindingsFollowCards(t *testing.T) {
 	}
 }
 
+// What was not measured because nobody asked for it is not told; what was measured with fewer cards is no other figure of the same.
+func TestMeasuredOtherwise(t *testing.T) {
+	still := altered(`"bandwidth": [{`, `"bandwidth": [], "y": [{`, `"nccl": [{`, `"nccl": [], "z": [{`)
+	only := func(check string) bool { return check != "pcie.width" }
+	if got := Compare([]State{altered()}, []State{still}, only); !got.Empty() {
+		t.Errorf("left out: %+v", got.Rigs[0].Facts)
+	}
+	if got := Compare([]State{altered()}, []State{still}, nil); len(got.Rigs[0].Facts) != 2 {
+		t.Errorf("not left out: %+v", got.Rigs[0].Facts)
+	}
+	fewer := altered(`"ranks": 2`, `"ranks": 1`)
+	cards := fewer.Facts["cards"].([]any)
+	fewer.Facts["cards"] = cards[:1]
+	for _, c := range Compare([]State{altered()}, []State{fewer}, nil).Rigs[0].Facts {
+		if strings.HasPrefix(c.What, "all-reduce") {
+			t.Errorf("%+v", c)
+		}
+	}
+}
+
+func TestDeclaredOtherwise(t *testing.T) {
+	for _, tc := range []struct {
+		before, after string
+		notes         int
+	}{{"a", "a", 0}, {"a", "b", 1}, {"", "b", 0}, {"a", "", 0}} {
+		b, a := altered(), altered()
+		b.Declared, a.Declared = tc.before, tc.after
+		if got := Compare([]State{b}, []State{a}, nil).Rigs[0].Notes; len(got) != tc.notes {
+			t.Errorf("%q and %q: %v", tc.before, tc.after, got)
+		}
+	}
+}
+
 func TestRigs(t *testing.T) {
 	named := func(name string) State { s := altered(); s.Name = name; return s }
 	lost := State{Name: "b", Lost: true}

@@ -166,7 +166,11 @@ func mergeVerdicts(all []diff.Verdict, l lang.Language) []diff.Verdict {
 	for _, v := range all {
 		check, subject, _ := strings.Cut(v.ID, "@")
 		summary := Safe(l.Say(v.Summary))
-		key := strings.Join([]string{check, string(v.Turn), strings.ReplaceAll(summary, subject, "")}, "\x00")
+		said := summary
+		if strings.Contains(subject, ":") { // an address; "rig" is a part of many words
+			said = strings.ReplaceAll(summary, subject, "")
+		}
+		key := strings.Join([]string{check, string(v.Turn), said}, "\x00")
 		if i, seen := at[key]; seen {
 			out[i].ID += ", " + Safe(subject)
 			continue

@@ -46,6 +46,20 @@ func FuzzRead(f *testing.F) {
 	})
 }
 
+// The last line of a stream has what changed, as the whole report does.
+func TestLinesTellChanges(t *testing.T) {
+	r, d := sample(), changed()
+	r.Changes = &d
+	var b bytes.Buffer
+	if err := WriteJSONL(&b, r); err != nil {
+		t.Fatal(err)
+	}
+	lines := strings.Split(strings.TrimSpace(b.String()), "\n")
+	if last := lines[len(lines)-1]; !strings.Contains(last, `"changes":{"before":"runs/1"`) {
+		t.Error(last)
+	}
+}
+
 func lostIn(states []diff.State) bool {
 	for _, s := range states {
 		if s.Lost {
@@ -68,7 +82,9 @@ func shown(t *testing.T, d diff.Result) {
 		if err := WriteChangesMarkdown(&b, d, l); err != nil {
 			t.Fatal(err)
 		}
-		if i := strings.IndexFunc(b.String(), func(r rune) bool { return r != '\n' && r != wordJoiner && (unicode.IsControl(r) || unicode.Is(unicode.Cf, r)) }); i >= 0 {
+		if i := strings.IndexFunc(b.String(), func(r rune) bool {
+			return r != '\n' && r != wordJoiner && (unicode.IsControl(r) || unicode.Is(unicode.Cf, r))
+		}); i >= 0 {
 			t.Errorf("a control character came through: %q", b.String()[max(0, i-20):i+4])
 		}
 	}
