@@ -259,9 +259,9 @@ func (m *markdown) changes(d diff.Result) {
 	}
 }
 
-// State is a rig of a report as a comparison takes it.
+// State is a rig of a report that was read as a comparison takes it.
 func (g Rig) State(tool string) diff.State {
-	return diff.State{Name: g.Name, Facts: diff.Normal(g.Facts), Findings: g.Findings, Lost: g.Error != nil || len(g.Facts) == 0, Tool: tool}
+	return diff.State{Name: g.Name, Facts: g.Facts, Findings: g.Findings, Lost: g.Error != nil || len(g.Facts) == 0, Tool: tool}
 }
 
 // Round tells in one line what a comparison of two rounds of a run says: "2 fixed, 1 new".
