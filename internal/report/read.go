@@ -27,12 +27,12 @@ func Read(raw []byte) (*Report, error) {
 	case Schema:
 		err = json.Unmarshal(first, r)
 		if _, more := d.Token(); err == nil && !errors.Is(more, io.EOF) {
-			err = errors.New("there is more after its end")
+			err = fmt.Errorf("there is more after its end, at byte %d", d.InputOffset())
 		}
 	case LineSchema:
 		r, err = readLines(raw)
 	case DiffSchema:
-		return nil, errors.New("is a comparison; compare the two that it was made of")
+		return nil, fmt.Errorf("has the schema %q: it is a comparison; compare the two that it was made of", head.Schema)
 	default:
 		return nil, fmt.Errorf("has the schema %q, and a report has %s", head.Schema, Schema)
 	}
@@ -40,7 +40,7 @@ func Read(raw []byte) (*Report, error) {
 		return nil, fmt.Errorf("is no complete report: %w", err)
 	}
 	if len(r.Rigs) == 0 {
-		return nil, errors.New("is a report of no rig")
+		return nil, fmt.Errorf("is a report (%s) of no rig", head.Schema)
 	}
 	return r, nil
 }
@@ -55,7 +55,7 @@ func readLines(raw []byte) (*Report, error) {
 		case errors.Is(err, io.EOF) && whole:
 			return r, nil
 		case errors.Is(err, io.EOF):
-			return nil, errors.New("its last line, of the type run, is missing")
+			return nil, fmt.Errorf("its last line, of the type %s, is missing", "run")
 		case err != nil:
 			return nil, err
 		}
