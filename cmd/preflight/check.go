@@ -219,15 +219,16 @@ func (f *checkFlags) before(env *environment, t *target, globs []string) (*side,
 	if f.since == "" {
 		return nil, nil
 	}
-	path := f.since
+	path, err := f.since, error(nil)
 	if path == "last" {
-		dir, err := runsDir(f.save)
-		if err == nil {
-			path, err = lastRun(dir, f.target.inventory, t.rigs)
+		if path, err = runsDir(f.save); err == nil {
+			path, err = lastRun(path, f.target.inventory, t.rigs)
 		}
-		if err != nil {
-			return nil, usage("--since last: %w", err)
-		}
+	} else if runs, e := runsIn(path); e == nil && len(runs) > 0 { // a folder of --save=DIR
+		path, err = lastRun(path, f.target.inventory, t.rigs)
+	}
+	if err != nil {
+		return nil, usage("--since %s: %w", f.since, err)
 	}
 	s, err := loadSide(env, path, t.rigs, t.catalogue())
 	if err != nil {

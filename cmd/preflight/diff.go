@@ -33,7 +33,7 @@ are judged by today's rules on both sides; with -i against the inventory. RIG is
 pattern ("node-*"); without any, all.
 
 Exit codes: 0 nothing got worse; 3 something did: a new fault, a fact that fell, a part that is gone;
-4 something that was known is not any more, or a rig was not reached; 2 input that cannot be read.`,
+4 something that was known is not any more, or a rig was not reached or is not there; 2 input that cannot be read.`,
 		Example: `  preflight diff before.json after.json
   preflight diff before.tar.gz after.tar.gz -i rigs.hcl
   preflight diff ~/.local/state/preflight/runs/20261201T090000Z-a1b2c3 today.json --format markdown`,

@@ -45,6 +45,9 @@ func loadSide(env *environment, path string, rigs []*inventory.Rig, cat *catalog
 		case !errors.Is(err, fs.ErrNotExist):
 			return s, err
 		}
+		if runs, err := runsIn(path); err == nil && len(runs) > 0 { // a folder of --save=DIR: its newest run
+			return runSide(runs[0])
+		}
 	}
 	if states, is, err := reportSide(path); is {
 		s.states = states
