@@ -37,6 +37,8 @@ type checkFlags struct {
 	since      string // what to compare with
 	watch      time.Duration
 	across     bool // one all-reduce over several rigs
+
+	given func(flag string) bool // whether a flag was given, be it with an empty value
 }
 
 func newCheck(env *environment) *cobra.Command {
@@ -85,6 +87,7 @@ inventory; 3 at least one fail; 4 a required check is unknown or a rig was unrea
 func (f *checkFlags) keeping(fl *pflag.FlagSet) {
 	fl.StringVar(&f.save, "save", "", "keep this run (report and snapshots) in the state folder, or in a folder: --save=DIR")
 	fl.Lookup("save").NoOptDefVal = stateFolder
+	f.given = fl.Changed
 }
 
 // probing are the flags that check and probe share.
@@ -107,7 +110,7 @@ func runCheck(ctx context.Context, env *environment, f *checkFlags, globs []stri
 	}
 	t, err := f.target.resolve(env, globs, f.profile)
 	if err != nil {
-		return err
+		return f.hinted(err, globs)
 	}
 	defer t.close()
 	if f.across {
@@ -153,7 +156,7 @@ func (r rounds) one(ctx context.Context, env *environment) (judgement, error) {
 		}
 	}
 	run := r.f.judge(ctx, env, r.target, r.sel, o)
-	run.compare(r.before)
+	run.compare(r.before, r.sel)
 	if r.f.save != "" {
 		if run.kept, err = r.f.keep(run); err != nil {
 			err = fmt.Errorf("the run was not kept: %w", err)
@@ -216,19 +219,23 @@ func (f *checkFlags) before(env *environment, t *target, globs []string) (*side,
 	if f.since == "" {
 		return nil, nil
 	}
-	path := f.since
+	path, err := f.since, error(nil)
 	if path == "last" {
-		dir, err := runsDir(f.save)
-		if err == nil {
-			path, err = lastRun(dir, f.target.inventory, t.rigs)
+		if path, err = runsDir(f.save); err == nil {
+			path, err = lastRun(path, f.target.inventory, t.rigs)
 		}
-		if err != nil {
-			return nil, usage("--since last: %w", err)
-		}
+	} else if runs, e := runsIn(path); e == nil && len(runs) > 0 { // a folder of --save=DIR
+		path, err = lastRun(path, f.target.inventory, t.rigs)
+	}
+	if err != nil {
+		return nil, usage("--since %s: %w", f.since, err)
 	}
 	s, err := loadSide(env, path, t.rigs, t.catalogue())
 	if err != nil {
 		return nil, usage("--since %s: %w", f.since, err)
+	}
+	if len(s.states) == 0 {
+		return nil, usage("--since %s: no rig is told of there", f.since)
 	}
 	if len(globs) > 0 && len(s.states) > 1 { // only some of its rigs are looked at now
 		s.states = slices.DeleteFunc(s.states, func(x diff.State) bool { return named(t.rigs, x.Name) == nil })
@@ -236,12 +243,12 @@ func (f *checkFlags) before(env *environment, t *target, globs []string) (*side,
 	return &s, nil
 }
 
-// compare tells what changed since another run, and fails on what got worse.
-func (j *judgement) compare(before *side) {
+// compare tells what changed since another run, and fails on what got worse. What was not looked at now did not change.
+func (j *judgement) compare(before *side, sel checks.Selection) {
 	if before == nil {
 		return
 	}
-	d := diff.Compare(before.states, states(*j), nil)
+	d := diff.Compare(before.states, states(*j), func(check string) bool { return slices.Contains(checks.IDs(), check) && !sel.Has(check) })
 	d.Before, d.After = before.name, j.start.UTC().Format("2006-01-02 15:04 UTC")
 	j.changes = &d
 	if code := changeCode(d); code == checks.ExitFail && j.code != checks.ExitInterrupted || j.code == checks.ExitOK {
@@ -274,7 +281,12 @@ func (f *checkFlags) validate(sel checks.Selection) error {
 	if !slices.ContainsFunc(checks.IDs(), sel.Has) && !slices.ContainsFunc(f.only, isSite) {
 		return usage("--only and --skip leave no check to look at")
 	}
+	empty := func(flag, value string) bool { return value == "" && f.given != nil && f.given(flag) }
 	switch {
+	case empty("save", f.save):
+		return usage("--save= names no folder; --save alone keeps the run in the state folder")
+	case empty("since", f.since):
+		return usage("--since names nothing to compare with: it takes last, or a path")
 	case f.save != "" && len(f.target.from) > 0:
 		return usage("--save keeps what is read from hosts; --from is saved already")
 	case f.watch < 0 || f.watch > 0 && f.watch < time.Second:
@@ -305,6 +317,15 @@ func (f *checkFlags) misplaced(globs []string) error {
 		}
 	}
 	return nil
+}
+
+// hinted adds to a mistake that a folder of --save may have been taken for a rig.
+func (f *checkFlags) hinted(err error, globs []string) error {
+	var e exit
+	if f.save != stateFolder || len(globs) == 0 || !errors.As(err, &e) || e.code != checks.ExitUsage || e.err == nil {
+		return err
+	}
+	return usage("%w\nif %s is the folder of --save, write --save=%s", e.err, globs[0], globs[0])
 }
 
 // isSite says whether a selection names rules of the site, which are not in the catalogue.

@@ -19,6 +19,7 @@ type demoFlags struct {
 	list   bool
 	keep   bool
 	dir    string
+	since  string
 	output outputFlags
 }
 
@@ -35,6 +36,7 @@ The rigs run the same collector as real hosts do; only the files and tools it me
 Exit codes are those of check: with a fault planted, 3.`,
 		Example: `  preflight demo
   preflight demo --fault narrow-slot --cards 4 -v
+  preflight demo --fault none --format json=before.json && preflight demo --fault bios-reset --since before.json
   preflight demo --list
   preflight demo --keep      # leaves the rigs served until Ctrl-C, to try check on them`,
 		Args: cobra.NoArgs,
@@ -46,6 +48,7 @@ Exit codes are those of check: with a fault planted, 3.`,
 	fl.BoolVar(&f.list, "list", false, "list the faults that can be planted")
 	fl.BoolVar(&f.keep, "keep", false, "keep the rigs served until interrupted")
 	fl.StringVar(&f.dir, "dir", "", "build the rigs here and leave them, instead of in a temporary folder")
+	fl.StringVar(&f.since, "since", "", "compare with a report of another demo, as check --since does")
 	f.output.add(fl)
 	return c
 }
@@ -81,7 +84,7 @@ func runDemo(ctx context.Context, env *environment, f *demoFlags) error {
 	announce(env, rigs, specs)
 	check := &checkFlags{
 		target: targetFlags{inventory: rigs.InventoryPath, shown: "rigs.hcl", parallel: len(specs), ssh: sshFlags{config: os.DevNull}},
-		output: f.output, failOn: "fail", engine: "auto", small: true, probeLimit: 12 * time.Second,
+		output: f.output, since: f.since, failOn: "fail", engine: "auto", small: true, probeLimit: 12 * time.Second,
 	}
 	result := runCheck(ctx, env, check, nil)
 	if f.keep {

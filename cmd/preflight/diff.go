@@ -2,6 +2,7 @@ package main
 
 import (
 	"io"
+	"path"
 	"slices"
 
 	"github.com/spf13/cobra"
@@ -28,10 +29,11 @@ func newDiff(env *environment) *cobra.Command {
 		Long: `diff compares two runs that were kept with check --save, JSON reports, acceptance bundles,
 snapshots, or anything else that check --from reads. Cards are followed by identity, bridges by
 their way from the root port; temperatures, idle link speeds and counters are left out. Snapshots
-are judged by today's rules on both sides; with -i against the inventory.
+are judged by today's rules on both sides; with -i against the inventory. RIG is a name or a
+pattern ("node-*"); without any, all.
 
 Exit codes: 0 nothing got worse; 3 something did: a new fault, a fact that fell, a part that is gone;
-4 something that was known is not any more, or a rig was not reached; 2 input that cannot be read.`,
+4 something that was known is not any more, or a rig was not reached or is not there; 2 input that cannot be read.`,
 		Example: `  preflight diff before.json after.json
   preflight diff before.tar.gz after.tar.gz -i rigs.hcl
   preflight diff ~/.local/state/preflight/runs/20261201T090000Z-a1b2c3 today.json --format markdown`,
@@ -87,21 +89,31 @@ func runDiff(env *environment, f *diffFlags, args []string) error {
 	return nil
 }
 
-// pick keeps the named rigs.
-func pick(names []string, sides ...*side) error {
-	for _, name := range names {
+// pick keeps the rigs that are named, or match a pattern.
+func pick(globs []string, sides ...*side) error {
+	for _, glob := range globs {
+		if _, err := path.Match(glob, ""); err != nil {
+			return usage("%s: %w", glob, err)
+		}
 		if !slices.ContainsFunc(sides, func(s *side) bool {
-			return slices.ContainsFunc(s.states, func(x diff.State) bool { return x.Name == name })
+			return slices.ContainsFunc(s.states, func(x diff.State) bool { return matches(glob, x.Name) })
 		}) {
-			return usage("no rig is called %q on either side", name)
+			return usage("no rig is called %q on either side", glob)
 		}
 	}
 	for _, s := range sides {
-		if len(names) > 0 {
-			s.states = slices.DeleteFunc(s.states, func(x diff.State) bool { return !slices.Contains(names, x.Name) })
+		if len(globs) > 0 {
+			s.states = slices.DeleteFunc(s.states, func(x diff.State) bool {
+				return !slices.ContainsFunc(globs, func(glob string) bool { return matches(glob, x.Name) })
+			})
 		}
 	}
 	return nil
+}
+
+func matches(glob, name string) bool {
+	ok, _ := path.Match(glob, name)
+	return ok || glob == name
 }
 
 // changeCode is the exit code of a comparison.

@@ -17,8 +17,8 @@ import (
 	"preflight/inventory"
 )
 
-// stateFolder is the value of --save without a folder.
-const stateFolder = "state"
+// stateFolder is the value of --save without a folder; the help shows it, and nobody calls a folder so.
+const stateFolder = "the state folder"
 
 // runsDir is where runs are kept: the folder given, else that of the XDG Base Directory Specification for state.
 func runsDir(save string) (string, error) {
@@ -93,8 +93,9 @@ func (f *checkFlags) keep(run judgement) (string, error) {
 }
 
 // lastRun is the newest run that was kept of these rigs: of the same inventory, or without one of rigs of the same names.
+// A run in which all of them were reached goes before newer ones in which some were not: those hold nothing to compare with.
 func lastRun(dir, inv string, rigs []*inventory.Rig) (string, error) {
-	entries, err := os.ReadDir(dir)
+	runs, err := runsIn(dir)
 	if err != nil && !errors.Is(err, os.ErrNotExist) {
 		return "", err
 	}
@@ -104,19 +105,50 @@ func lastRun(dir, inv string, rigs []*inventory.Rig) (string, error) {
 			return "", err
 		}
 	}
-	slices.Reverse(entries) // names begin with the time
-	for _, e := range entries {
-		if !e.IsDir() || e.Name()[0] == '.' {
-			continue
-		}
-		path := filepath.Join(dir, e.Name())
+	newest, other := "", ""
+	for _, path := range runs {
 		record, err := accept.ReadRecord(os.DirFS(path), accept.RunName)
-		if err != nil || record.From != from {
+		if err != nil || slices.ContainsFunc(rigs, func(r *inventory.Rig) bool { return !slices.Contains(record.Rigs, r.Name) }) {
 			continue
 		}
-		if !slices.ContainsFunc(rigs, func(r *inventory.Rig) bool { return !slices.Contains(record.Rigs, r.Name) }) {
+		switch {
+		case record.From != from && other == "":
+			other = path
+		case record.From != from:
+		case !slices.ContainsFunc(rigs, func(r *inventory.Rig) bool { return !holds(path, r.Name) }):
 			return path, nil
+		case newest == "":
+			newest = path
 		}
 	}
-	return "", fmt.Errorf("no run of these rigs is kept in %s: keep one with check --save, before what you are about to change", dir)
+	switch {
+	case newest != "":
+		return newest, nil
+	case other != "":
+		return "", fmt.Errorf("no run of these rigs and this inventory is kept in %s; %s is of rigs of the same names, but of another inventory: if it is them, name it", dir, other)
+	}
+	return "", fmt.Errorf("no run of these rigs is kept in %s: keep one with check --save, before what you are about to change, or name where it is: --since PATH", dir)
+}
+
+// runsIn are the runs that are kept in a folder, the newest first: their names begin with the time.
+func runsIn(dir string) ([]string, error) {
+	entries, err := os.ReadDir(dir)
+	if err != nil {
+		return nil, err
+	}
+	slices.Reverse(entries)
+	var out []string
+	for _, e := range entries {
+		path := filepath.Join(dir, e.Name())
+		if _, err := os.Stat(filepath.Join(path, accept.RunName)); err == nil && e.Name()[0] != '.' {
+			out = append(out, path)
+		}
+	}
+	return out, nil
+}
+
+// holds says whether a run has the snapshot of a rig.
+func holds(run, rig string) bool {
+	info, err := os.Stat(filepath.Join(run, accept.SnapshotDir, rig+".tar.gz"))
+	return err == nil && info.Mode().IsRegular()
 }

@@ -8,7 +8,10 @@ import (
 	"io/fs"
 	"os"
 	"path/filepath"
+	"slices"
 	"strings"
+
+	"github.com/hashicorp/hcl/v2"
 
 	"preflight/internal/accept"
 	"preflight/internal/catalog"
@@ -41,6 +44,9 @@ func loadSide(env *environment, path string, rigs []*inventory.Rig, cat *catalog
 			return runSide(path)
 		case !errors.Is(err, fs.ErrNotExist):
 			return s, err
+		}
+		if runs, err := runsIn(path); err == nil && len(runs) > 0 { // a folder of --save=DIR: its newest run
+			return runSide(runs[0])
 		}
 	}
 	if states, is, err := reportSide(path); is {
@@ -78,8 +84,51 @@ func stateOf(r fleet.Result) diff.State {
 	s := diff.State{Name: r.Rig.Name, Findings: r.Findings, Lost: r.Host == nil, Tool: version}
 	if r.Host != nil {
 		s.Facts = diff.Normal(facts.Tree(r.Host))
+		s.Declared = declaredAs(r.Rig)
 	}
 	return s
+}
+
+// declaredAs stands for what findings depend on beside the rig itself, its declaration and its profile, wherever in an
+// inventory they are written.
+func declaredAs(r *inventory.Rig) string {
+	type rule struct{ Name, Message string }
+	var d struct {
+		Cards   *int
+		GPU     string
+		PSUs    []inventory.PSU
+		Mains   inventory.Mains
+		Chassis inventory.Chassis
+		Profile inventory.Profile
+		Rules   []rule
+	}
+	d.Cards, d.GPU, d.PSUs = r.Cards, r.GPU, slices.Clone(r.PSUs)
+	for i := range d.PSUs {
+		d.PSUs[i].Range = hcl.Range{}
+	}
+	if r.Mains != nil {
+		d.Mains = *r.Mains
+		d.Mains.Range = hcl.Range{}
+	}
+	if r.Chassis != nil {
+		d.Chassis = *r.Chassis
+		d.Chassis.Range, d.Chassis.Slots = hcl.Range{}, slices.Clone(r.Chassis.Slots)
+		for i := range d.Chassis.Slots {
+			d.Chassis.Slots[i].Range = hcl.Range{}
+		}
+	}
+	if r.Profile != nil {
+		for _, x := range r.Profile.Rules {
+			d.Rules = append(d.Rules, rule{x.Name, x.Message})
+		}
+		d.Profile = *r.Profile
+		d.Profile.Rules, d.Profile.Range = nil, hcl.Range{}
+	}
+	raw, err := json.Marshal(d)
+	if err != nil {
+		return ""
+	}
+	return string(raw)
 }
 
 // bundleSide reads an acceptance bundle, which must be as it was signed.
@@ -125,31 +174,34 @@ func keptSide(path string, b opened) (side, error) {
 	return s, nil
 }
 
-// reportSide reads a JSON report; is says whether the file is one.
+// reportSide reads a JSON report, whole or as a stream of lines; is says whether the file is one.
 func reportSide(path string) (states []diff.State, is bool, err error) {
 	f, err := os.Open(path)
 	if err != nil {
 		return nil, false, nil //nolint:nilerr // told by who reads it next
 	}
 	defer func() { _ = f.Close() }()
+	if info, err := f.Stat(); err != nil || !info.Mode().IsRegular() {
+		return nil, false, nil //nolint:nilerr // a pipe can be read once
+	}
 	first := make([]byte, 512)
 	n, _ := io.ReadFull(f, first)
 	if !strings.Contains(string(first[:n]), `"schema"`) || !strings.HasPrefix(strings.TrimSpace(string(first[:n])), "{") {
 		return nil, false, nil
 	}
 	if _, err := f.Seek(0, io.SeekStart); err != nil {
-		return nil, false, nil //nolint:nilerr // a pipe is no report
+		return nil, true, fmt.Errorf("%s: %w", path, err)
 	}
-	raw, err := io.ReadAll(io.LimitReader(f, inputLimit))
+	raw, err := io.ReadAll(io.LimitReader(f, inputLimit+1))
 	if err != nil {
 		return nil, true, fmt.Errorf("%s: %w", path, err)
 	}
-	var r report.Report
-	if err := json.Unmarshal(raw, &r); err != nil {
-		return nil, true, fmt.Errorf("%s is no complete report: %w", path, err)
+	if len(raw) > inputLimit {
+		return nil, true, fmt.Errorf("%s is larger than %d MiB", path, inputLimit>>20)
 	}
-	if r.Schema != report.Schema {
-		return nil, true, fmt.Errorf("%s has the schema %q, and a report has %s\n%s", path, r.Schema, report.Schema, whatCompares)
+	r, err := report.Read(raw)
+	if err != nil {
+		return nil, true, fmt.Errorf("%s %w\n%s", path, err, whatCompares)
 	}
 	for _, g := range r.Rigs {
 		states = append(states, g.State(r.Tool.Version))

@@ -50,6 +50,25 @@ func newRelay(t *testing.T, to string) *relay {
 	return r
 }
 
+// inventory writes a rigs.hcl of the one rig node-a, which is whatever the relay leads to, and gives its folder.
+func (r *relay) inventory(t *testing.T, rigs *rigsim.Fleet) string {
+	t.Helper()
+	dir := t.TempDir()
+	hosts, err := os.ReadFile(rigs.KnownHosts)
+	if err != nil {
+		t.Fatal(err)
+	}
+	known := regexp.MustCompile(`(?m)^\S+`).ReplaceAllString(string(hosts), fmt.Sprintf("[127.0.0.1]:%d", r.port))
+	inventory := fmt.Sprintf("ssh {\n  known_hosts_file = %q\n  identity_files = [%q]\n}\nrig \"node-a\" {\n  address = \"127.0.0.1:%d\"\n  cards = 2\n  ssh {\n    user = \"root\"\n  }\n}\n",
+		filepath.Join(dir, "known_hosts"), rigs.KeyPath, r.port)
+	for name, text := range map[string]string{"known_hosts": known, "rigs.hcl": inventory} {
+		if err := os.WriteFile(filepath.Join(dir, name), []byte(text), 0o600); err != nil {
+			t.Fatal(err)
+		}
+	}
+	return dir
+}
+
 // Somebody mends a rig while it is watched: the run goes on over the fault and over the rig being gone, and ends well.
 func TestWatchEndsWhenTheRigIsWell(t *testing.T) {
 	sick := rigsim.Healthy("sick", 2)
@@ -60,19 +79,7 @@ func TestWatchEndsWhenTheRigIsWell(t *testing.T) {
 	}
 	defer rigs.Close()
 	relay := newRelay(t, rigs.Rigs[0].Addr)
-	dir := t.TempDir()
-	hosts, err := os.ReadFile(rigs.KnownHosts)
-	if err != nil {
-		t.Fatal(err)
-	}
-	known := regexp.MustCompile(`(?m)^\S+`).ReplaceAllString(string(hosts), fmt.Sprintf("[127.0.0.1]:%d", relay.port))
-	inventory := fmt.Sprintf("ssh {\n  known_hosts_file = %q\n  identity_files = [%q]\n}\nrig \"node-a\" {\n  address = \"127.0.0.1:%d\"\n  cards = 2\n  ssh {\n    user = \"root\"\n  }\n}\n",
-		filepath.Join(dir, "known_hosts"), rigs.KeyPath, relay.port)
-	for name, text := range map[string]string{"known_hosts": known, "rigs.hcl": inventory} {
-		if err := os.WriteFile(filepath.Join(dir, name), []byte(text), 0o600); err != nil {
-			t.Fatal(err)
-		}
-	}
+	dir := relay.inventory(t, rigs)
 	go func() {
 		time.Sleep(4 * time.Second)
 		relay.to.Store("127.0.0.1:1") // off

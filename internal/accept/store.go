@@ -24,6 +24,9 @@ func Store(path string, files []File) error {
 			return fmt.Errorf("%q cannot be the name of a file", f.Name)
 		}
 		at := filepath.Join(tmp, filepath.FromSlash(f.Name))
+		if err := os.MkdirAll(filepath.Dir(at), 0o700); err != nil {
+			return err
+		}
 		if _, err := put(at, f.Fill); err != nil {
 			return fmt.Errorf("write %s: %w", f.Name, err)
 		}

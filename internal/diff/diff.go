@@ -15,6 +15,7 @@ type State struct {
 	Findings []checks.Finding
 	Lost     bool
 	Tool     string // version that judged it
+	Declared string // stands for what was declared of it and by what profile it was judged; "" when that is not known
 }
 
 // Effect is what a change means.
@@ -133,7 +134,10 @@ func rig(b, a State, skip func(string) bool) Rig {
 	if len(before.list("cards")) > 0 && !slices.ContainsFunc(before.list("cards"), func(c tree) bool { return c.text("id") != "" && has(after)(c.text("id")) }) {
 		r.Notes = append(r.Notes, "cards are compared by address: no identity is known on both sides")
 	}
-	r.Facts = facts(before, after, old, now)
+	if b.Declared != "" && a.Declared != "" && b.Declared != a.Declared {
+		r.Notes = append(r.Notes, "declared otherwise then than now (rig or profile): a verdict may have changed because of that")
+	}
+	r.Facts = facts(before, after, old, now, skip)
 	r.Findings = findings(b.Findings, a.Findings, translation(old, now), skip)
 	return r
 }
@@ -148,19 +152,20 @@ func has(t tree) func(string) bool {
 }
 
 // facts compares the values of both sides, and where cards are.
-func facts(before, after tree, old, now namer) []Change {
+func facts(before, after tree, old, now namer, skip func(string) bool) []Change {
 	out := moves(before, after, old, now)
 	was, is := newSide(before, old), newSide(after, now)
 	for _, g := range groups {
 		b, a := was.groups[g.name], is.groups[g.name]
 		switch {
 		case len(b) == 0 && len(a) == 0:
+		case (len(b) == 0 || len(a) == 0) && skip != nil && skip(g.check): // not measured by choice
 		case len(a) == 0: // a side without any of it did not read it: one line, not one for each value
 			out = append(out, Change{What: g.words, Effect: Unseen})
 		case len(b) == 0:
 			out = append(out, Change{What: g.words, Effect: Seen})
 		default:
-			out = append(out, group(b, a, was, is)...)
+			out = append(out, group(b, a, was, is, len(before.list("cards")) == len(after.list("cards")))...)
 		}
 	}
 	return sorted(out)
@@ -185,9 +190,11 @@ func newSide(t tree, names namer) side {
 	return s
 }
 
-// group compares what both sides have read.
-func group(before, after []value, was, is side) []Change {
+// group compares what both sides have read. What was measured with all cards at once is no longer seen only where there are
+// as many as there were.
+func group(before, after []value, was, is side, asMany bool) []Change {
 	var out []Change
+	told := map[string]bool{} // parts that came or went, which are told once
 	for _, v := range after {
 		b, there := was.values[v.key()]
 		switch {
@@ -195,21 +202,30 @@ func group(before, after []value, was, is side) []Change {
 			if c, changed := compare(b, v); changed {
 				out = append(out, c)
 			}
-		case whole(v.group) && !was.scopes[v.scope], v.group == "cmdline":
+		case v.joint && !asMany:
+		case whole(v.group) && !was.scopes[v.scope]:
+			if !told[v.scope] {
+				out = append(out, Change{Where: v.shown, What: v.label, After: with(v), Effect: Added})
+			}
+			told[v.scope] = true
+		case v.group == "cmdline":
 			out = append(out, Change{Where: v.shown, What: v.label, After: with(v), Effect: Added})
 		case was.scopes[v.scope]:
 			out = append(out, Change{Where: v.shown, What: v.label, After: with(v), Effect: Seen})
 		}
 	}
 	for _, v := range before {
-		if _, there := is.values[v.key()]; there {
+		if _, there := is.values[v.key()]; there || v.joint && !asMany {
 			continue
 		}
 		switch {
 		case v.group == "cmdline":
 			out = append(out, Change{Where: v.shown, What: v.label, Before: with(v), Effect: Changed})
 		case whole(v.group) && !is.scopes[v.scope]:
-			out = append(out, Change{Where: v.shown, What: v.label, Before: with(v), Effect: Gone, Why: v.why})
+			if !told[v.scope] {
+				out = append(out, Change{Where: v.shown, What: v.label, Before: with(v), Effect: Gone, Why: v.why})
+			}
+			told[v.scope] = true
 		case is.scopes[v.scope]:
 			out = append(out, Change{Where: v.shown, What: v.label, Before: with(v), Effect: Unseen})
 		}
@@ -296,7 +312,10 @@ func sorted(out []Change) []Change {
 
 // Phrases are all fixed words of a comparison, so that a test can demand them in another language.
 func Phrases() []string {
-	out := []string{"card", "another card", "place", "address", "a card is gone", "cards are compared by address: no identity is known on both sides"}
+	out := []string{
+		"card", "another card", "place", "address", "a card is gone", "cards are compared by address: no identity is known on both sides",
+		"declared otherwise then than now (rig or profile): a verdict may have changed because of that", "IOMMU domain", "version", "works", "gives cards to containers by",
+	}
 	for _, rows := range [][]row{hostRows, cardRows, linkRows} {
 		for _, r := range rows {
 			out = append(out, r.label, r.why)
@@ -304,6 +323,13 @@ func Phrases() []string {
 	}
 	for _, g := range groups {
 		out = append(out, g.words)
+	}
+	for _, o := range operations {
+		out = append(out, "P2P "+o.word)
+	}
+	out = append(out, "P2P copies", "speed under load", "lanes under load", "size", "speed", "rating", "topology", "P2P rate", "judged by preflight %s then and %s now: a verdict may have changed because a rule did")
+	for _, course := range []string{"host to card", "card to host", "both ways"} {
+		out = append(out, course+" with one card copying, %s", course+" with %s cards copying, %s")
 	}
 	for _, e := range effects {
 		out = append(out, string(e))

@@ -27,6 +27,8 @@ const machine = `{
   {"bdf": "0000:81:00.0", "class": "030000", "root_bus": "0000:80", "chain": ["0000:80:01.1"], "link": {"width": {"value": 16, "source": "s"}, "max_width": {"value": 16, "source": "s"}}}],
  "slots": [{"designation": "SLOT1", "bdf": "0000:41:00.0"}, {"designation": "SLOT3", "bdf": "0000:81:00.0"}],
  "p2p": [{"a": "0000:41:00.0", "b": "0000:81:00.0", "op": "r", "code": "OK"}],
+ "limits": {"memlock": {"value": 8192, "source": "limits"}}, "iommu": {"card_types": {"0000:41:00.0": "identity", "0000:81:00.0": "identity"}},
+ "software": {"toolkit": [{"name": "nvidia-container-toolkit", "value": "1.17.4", "source": "cmd"}]},
  "disks": [{"name": "nvme0n1", "model": "990 PRO", "bytes": 2000000000000}],
  "load": [{"bdf": "0000:41:00.0", "loaded": true, "speed_gts": 16, "width": 16}, {"bdf": "0000:81:00.0", "loaded": true, "speed_gts": 16, "width": 16}],
  "bandwidth": [{"bdf": "0000:41:00.0", "direction": "h2d", "cards": 1, "bytes": 67108864, "best": 25.0, "spread": 0.02}, {"bdf": "0000:81:00.0", "direction": "h2d", "cards": 1, "bytes": 67108864, "best": 25.0, "spread": 0.02}],
@@ -82,11 +84,15 @@ func TestFacts(t *testing.T) {
 			[]string{"changed|kernel command line|iommu|pt|off", "changed|kernel command line|quiet|set|", "added|kernel command line|pci||realloc"},
 			false,
 		},
-		{"a module is gone", altered(`, {"locator": "B1", "size_mib": 32768, "mt_s": 3200}`, ""), []string{"gone|module B1|size|32768 MiB|", "gone|module B1|speed|3200 MT/s|"}, true},
+		{"a module is gone", altered(`, {"locator": "B1", "size_mib": 32768, "mt_s": 3200}`, ""), []string{"gone|module B1|size|32768 MiB|"}, true},
+		{"a socket is empty", altered(`"locator": "B1", "size_mib": 32768, "mt_s": 3200`, `"locator": "B1", "size_mib": 0, "mt_s": 0`), []string{"gone|module B1|size|32768 MiB|"}, true},
+		{"no more limit is better", altered(`"memlock": {"value": 8192`, `"memlock": {"value": -1`), []string{"better||locked memory limit|8192 KiB|unlimited"}, false},
+		{"the IOMMU translates", altered(`"0000:81:00.0": "identity"`, `"0000:81:00.0": "DMA-FQ"`), []string{"changed|0000:81:00.0 (SLOT3)|IOMMU domain|identity|DMA-FQ"}, false},
+		{"another container toolkit", altered(`"value": "1.17.4"`, `"value": "1.18.0"`), []string{"changed|nvidia-container-toolkit|version|1.17.4|1.18.0"}, false},
 		{"modules were not read", altered(`{"locator": "A1", "size_mib": 32768, "mt_s": 3200}, {"locator": "B1", "size_mib": 32768, "mt_s": 3200}`, ""), []string{"unseen||memory modules||"}, false},
-		{"P2P is lost", altered(`"code": "OK"`, `"code": "CNS"`), []string{"worse|0000:41:00.0 ↔ 0000:81:00.0|P2P r|OK|CNS"}, true},
+		{"P2P is lost", altered(`"code": "OK"`, `"code": "CNS"`), []string{"worse|0000:41:00.0 ↔ 0000:81:00.0|P2P read|OK|CNS"}, true},
 		{"a rate within the spread", altered(`"best": 25.0`, `"best": 24.3`, `"busbw": 14.0`, `"busbw": 13.5`), []string{}, false},
-		{"a rate that fell", altered(`"0000:41:00.0", "direction": "h2d", "cards": 1, "bytes": 67108864, "best": 25.0`, `"0000:41:00.0", "direction": "h2d", "cards": 1, "bytes": 67108864, "best": 20.0`), []string{"worse|0000:41:00.0 (SLOT1)|h2d with one card copying, 64 MiB|25.00 GB/s|20.00 GB/s"}, true},
+		{"a rate that fell", altered(`"0000:41:00.0", "direction": "h2d", "cards": 1, "bytes": 67108864, "best": 25.0`, `"0000:41:00.0", "direction": "h2d", "cards": 1, "bytes": 67108864, "best": 20.0`), []string{"worse|0000:41:00.0 (SLOT1)|host to card with one card copying, 64 MiB|25.00 GB/s|20.00 GB/s"}, true},
 		{"a rate that rose", altered(`"busbw": 14.0`, `"busbw": 18.0`), []string{"better||all-reduce, native, single, P2P allowed, 2 ranks, 256 MiB|14.00 GB/s|18.00 GB/s"}, false},
 		{"a wide spread forgives", altered(`"best": 25.0, "spread": 0.02`, `"best": 20.0, "spread": 0.30`), []string{}, false},
 		{"nothing was measured", altered(`"load": [{`, `"load": [], "x": [{`, `"bandwidth": [{`, `"bandwidth": [], "y": [{`, `"nccl": [{`, `"nccl": [], "z": [{`), []string{"unseen||links under load||", "unseen||measured copies between host and cards||", "unseen||measured all-reduce||"}, false},
@@ -149,6 +155,7 @@ func TestFindings(t *testing.T) {
 		{"a fault became unknown", fs(find("pcie.width", "0000:41:00.0", checks.Fail)), fs(find("pcie.width", "rig", checks.Unknown)), []string{"became-unknown pcie.width@0000:41:00.0"}, false, true},
 		{"now known", fs(find("power.psu", "rig", checks.Unknown)), fs(find("power.psu", "rig", checks.Pass)), []string{"now-known power.psu@rig"}, false, false},
 		{"was unknown, is a fault", fs(find("power.psu", "rig", checks.Unknown)), fs(find("power.psu", "rig", checks.Fail)), []string{"new power.psu@rig"}, true, false},
+		{"a check that the other side did not have", fs(find("power.psu", "rig", checks.Pass)), fs(find("power.psu", "rig", checks.Pass), find("pcie.width", "rig", checks.Fail)), []string{"now-known pcie.width@rig"}, false, false},
 		{"not looked at now", fs(find("pcie.width", "0000:41:00.0", checks.Fail)), fs(out), nil, false, false},
 		{"not looked at then", fs(out), fs(find("pcie.width", "0000:41:00.0", checks.Fail)), nil, false, false},
 		{"a second card", fs(find("pcie.width", "0000:41:00.0", checks.Fail)), fs(find("pcie.width", "0000:41:00.0", checks.Fail), find("pcie.width", "0000:81:00.0", checks.Fail)), []string{"new pcie.width@0000:81:00.0", "unchanged pcie.width@0000:41:00.0"}, true, false},
@@ -180,6 +187,39 @@ func TestFindingsFollowCards(t *testing.T) {
 	}
 }
 
+// What was not measured because nobody asked for it is not told; what was measured with fewer cards is no other figure of the same.
+func TestMeasuredOtherwise(t *testing.T) {
+	still := altered(`"bandwidth": [{`, `"bandwidth": [], "y": [{`, `"nccl": [{`, `"nccl": [], "z": [{`)
+	only := func(check string) bool { return check != "pcie.width" }
+	if got := Compare([]State{altered()}, []State{still}, only); !got.Empty() {
+		t.Errorf("left out: %+v", got.Rigs[0].Facts)
+	}
+	if got := Compare([]State{altered()}, []State{still}, nil); len(got.Rigs[0].Facts) != 2 {
+		t.Errorf("not left out: %+v", got.Rigs[0].Facts)
+	}
+	fewer := altered(`"ranks": 2`, `"ranks": 1`)
+	cards := fewer.Facts["cards"].([]any)
+	fewer.Facts["cards"] = cards[:1]
+	for _, c := range Compare([]State{altered()}, []State{fewer}, nil).Rigs[0].Facts {
+		if strings.HasPrefix(c.What, "all-reduce") {
+			t.Errorf("%+v", c)
+		}
+	}
+}
+
+func TestDeclaredOtherwise(t *testing.T) {
+	for _, tc := range []struct {
+		before, after string
+		notes         int
+	}{{"a", "a", 0}, {"a", "b", 1}, {"", "b", 0}, {"a", "", 0}} {
+		b, a := altered(), altered()
+		b.Declared, a.Declared = tc.before, tc.after
+		if got := Compare([]State{b}, []State{a}, nil).Rigs[0].Notes; len(got) != tc.notes {
+			t.Errorf("%q and %q: %v", tc.before, tc.after, got)
+		}
+	}
+}
+
 func TestRigs(t *testing.T) {
 	named := func(name string) State { s := altered(); s.Name = name; return s }
 	lost := State{Name: "b", Lost: true}
@@ -202,8 +242,10 @@ func TestRigs(t *testing.T) {
 
 // Facts of a foreign or a broken report must not stop a comparison.
 func FuzzCompare(f *testing.F) {
-	f.Add(machine, machine)
-	f.Add(machine, `{"cards": [1, {"bdf": 7}], "pci": {"x": []}, "os": {"cmdline": {"value": 4}}, "nccl": [{"rows": [{}]}]}`)
+	// Seeds are small: a whole machine is minimized for longer than fuzzing lasts.
+	f.Add(`{"cards": [{"bdf": "0000:41:00.0", "id": {"value": "aa"}, "bar1": {"value": 256}}], "os": {"cmdline": {"value": "quiet iommu=pt"}}}`, `{"cards": [{"bdf": "0000:81:00.0", "id": {"value": "aa"}}]}`)
+	f.Add(`{"memory": {"dimms": [{"locator": "A1", "size_mib": 1}]}, "p2p": [{"a": "x", "b": "y", "op": "r", "code": "OK"}]}`, `{"limits": {"memlock": {"value": -1}}, "bandwidth": [{"bdf": "x", "direction": "h2d", "cards": 1, "bytes": 1, "best": 2}]}`)
+	f.Add(`{"pci": [{"bdf": "0000:40:01.1", "class": "060400", "chain": [4, "a"], "root_bus": "r"}]}`, `{"cards": [1, {"bdf": 7}], "pci": {"x": []}, "os": {"cmdline": {"value": 4}}, "nccl": [{"rows": [{}]}]}`)
 	f.Fuzz(func(t *testing.T, a, b string) {
 		x, y := map[string]any{}, map[string]any{}
 		if json.Unmarshal([]byte(a), &x) != nil || json.Unmarshal([]byte(b), &y) != nil {

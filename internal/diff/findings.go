@@ -32,7 +32,7 @@ func findings(before, after []checks.Finding, moved *strings.Replacer, skip func
 	var order []string
 	for _, f := range before {
 		f.ID = moved.Replace(f.ID)
-		if _, seen := was[f.ID]; !seen {
+		if _, seen := was[f.ID]; !seen && f.ID != "" { // without an id in a foreign report: there is nothing to follow
 			order = append(order, f.ID)
 			was[f.ID] = f
 		}
@@ -40,7 +40,7 @@ func findings(before, after []checks.Finding, moved *strings.Replacer, skip func
 	out := []Verdict{}
 	is := map[string]checks.Finding{}
 	for _, f := range after {
-		if _, seen := is[f.ID]; seen || leftOut(f, skip) || checks.LeftOut(f) || notLooked(before, f.Check) {
+		if _, seen := is[f.ID]; seen || f.ID == "" || leftOut(f, skip) || checks.LeftOut(f) || notLooked(before, f.Check) {
 			continue
 		}
 		is[f.ID] = f
@@ -79,6 +79,10 @@ func turn(b, a checks.Finding, before checks.Verdict) (Verdict, bool) {
 	}
 	v := Verdict{ID: a.ID, Before: was, After: a.Verdict, Summary: a.Summary}
 	switch {
+	case before == "" && !bad(a.Verdict):
+		return v, false
+	case before == "": // the check is younger than the other side: what it finds may have been there
+		v.Turn = Known
 	case a.Verdict == was && !bad(a.Verdict):
 		return v, false
 	case a.Verdict == was:

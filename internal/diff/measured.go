@@ -19,10 +19,22 @@ func pairs(t tree, names namer) []value {
 		if p.text("code") == "OK" {
 			ok = 1
 		}
-		out = append(out, value{scope: scope, shown: shown, label: "P2P " + p.text("op"), text: p.text("code"), number: ok, isNum: true, better: more, why: "P2P is lost"})
+		out = append(out, value{scope: scope, shown: shown, label: "P2P " + operation(p.text("op")), text: p.text("code"), number: ok, isNum: true, better: more, why: "P2P is lost"})
 	}
 	return out
 }
+
+// operation is the letter of nvidia-smi topo -p2p in words.
+func operation(letter string) string {
+	for _, o := range operations {
+		if o.letter == letter {
+			return o.word
+		}
+	}
+	return letter
+}
+
+var operations = []struct{ letter, word string }{{"r", "read"}, {"w", "write"}, {"n", "NVLink"}, {"a", "atomics"}, {"p", "PCIe"}}
 
 // copies are what copies between cards gave.
 func copies(t tree, names namer) []value {
@@ -33,7 +45,7 @@ func copies(t tree, names namer) []value {
 		if r := p.text("result"); r == "ok" || r == "absent" && p.text("path") == "p2p" {
 			good = 1
 		}
-		out = append(out, value{scope: scope, shown: shown, label: p.text("path") + " copies", text: p.text("result"), number: good, isNum: true, better: more, why: "copies no longer arrive right"})
+		out = append(out, value{scope: scope, shown: shown, label: strings.Replace(p.text("path"), "p2p", "P2P", 1) + " copies", text: p.text("result"), number: good, isNum: true, better: more, why: "copies no longer arrive right"})
 		if best, known := p.number("best"); known && p.text("path") == "p2p" && good == 1 && best > 0 { // staged copies show how busy the host's memory was
 			out = append(out, rate(scope, shown, "P2P rate", best, copyNoise))
 		}
@@ -41,13 +53,24 @@ func copies(t tree, names namer) []value {
 	return out
 }
 
-// bandwidth are the copies between host and cards.
+// bandwidth are the copies between host and cards, each kind at its largest size.
 func bandwidth(t tree, names namer) []value {
+	largest := map[string]float64{}
+	kind := func(r tree) string { return r.text("bdf") + r.text("direction") + r.text("cards") }
+	for _, r := range t.list("bandwidth") {
+		n, _ := r.number("bytes")
+		largest[kind(r)] = max(largest[kind(r)], n)
+	}
 	var out []value
 	for _, r := range t.list("bandwidth") {
+		if n, _ := r.number("bytes"); n < largest[kind(r)] {
+			continue
+		}
 		v, _ := r.number("best")
 		spread, _ := r.number("spread")
-		out = append(out, rate(names.scope(r.text("bdf")), names.shown(r.text("bdf")), fmt.Sprintf("%s with %s copying, %s", r.text("direction"), cardsAt(r), bytesOf(r)), v, spread))
+		x := rate(names.scope(r.text("bdf")), names.shown(r.text("bdf")), fmt.Sprintf("%s with %s copying, %s", courseOf(r), cardsAt(r), bytesOf(r)), v, spread)
+		x.joint = r.text("cards") != "1"
+		out = append(out, x)
 	}
 	return bestOf(out)
 }
@@ -68,7 +91,9 @@ func allReduce(t tree) []value {
 		v, _ := last.number("busbw")
 		spread, _ := run.number("spread")
 		parts := []string{"all-reduce", run.text("engine"), run.text("layout"), p2pWord(run), run.text("ranks") + " ranks", bytesOf(last)}
-		out = append(out, rate("host", "", strings.Join(slices.DeleteFunc(parts, func(s string) bool { return s == "" }), ", "), v, spread))
+		x := rate("host", "", strings.Join(slices.DeleteFunc(parts, func(s string) bool { return s == "" }), ", "), v, spread)
+		x.joint = true
+		out = append(out, x)
 	}
 	return bestOf(out)
 }
@@ -88,6 +113,20 @@ func bestOf(all []value) []value {
 		}
 	}
 	return out
+}
+
+// courseOf is the direction of a copy in words.
+func courseOf(r tree) string {
+	switch d := r.text("direction"); d {
+	case "h2d":
+		return "host to card"
+	case "d2h":
+		return "card to host"
+	case "both":
+		return "both ways"
+	default:
+		return d
+	}
 }
 
 func cardsAt(r tree) string {

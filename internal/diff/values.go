@@ -2,6 +2,7 @@ package diff
 
 import (
 	"fmt"
+	"math"
 	"slices"
 	"strings"
 )
@@ -24,7 +25,17 @@ type row struct {
 	better direction
 	noise  float64 // share of the value below which a change is noise
 	why    string  // why less of it is a regression
+	kind   kind    // how it is read and shown
 }
+
+// kind is how a fact is read and shown, where it is not as it stands.
+type kind int
+
+const (
+	asIs  kind = iota
+	limit      // -1 is no limit, which is more than any
+	word       // a register, in hexadecimal digits
+)
 
 // hostRows are the facts of a machine as a whole.
 var hostRows = []row{
@@ -38,6 +49,7 @@ var hostRows = []row{
 	{path: "os.distro", label: "system"},
 	{path: "os.kernel", label: "kernel"},
 	{path: "iommu.on", label: "IOMMU"},
+	{path: "iommu.default_domain_type", label: "IOMMU domains by default"},
 	{path: "cpu.model", label: "processor"},
 	{path: "cpu.sockets", label: "processor sockets", better: more, why: "a processor is gone"},
 	{path: "cpu.cores", label: "cores", better: more, why: "cores are gone"},
@@ -52,11 +64,11 @@ var hostRows = []row{
 	{path: "driver.loaded", label: "driver loaded", better: on, why: "the driver is not loaded"},
 	{path: "driver.nvreg_enable_resizable_bar", label: "NVreg_EnableResizableBar"},
 	{path: "driver.persistenced", label: "nvidia-persistenced"},
-	{path: "limits.memlock", label: "locked memory limit", unit: "KiB", better: more, why: "less memory can be locked"},
-	{path: "limits.memlock_hard", label: "locked memory hard limit", unit: "KiB"},
+	{path: "limits.memlock", label: "locked memory limit", unit: "KiB", better: more, why: "less memory can be locked", kind: limit},
+	{path: "limits.memlock_hard", label: "locked memory hard limit", unit: "KiB", kind: limit},
+	{path: "limits.memlock_services", label: "locked memory limit of services", unit: "KiB", better: more, why: "less memory can be locked", kind: limit},
 	{path: "limits.reserved_ports", label: "reserved ports"},
 	{path: "os.shm_total", label: "/dev/shm", unit: "MiB", better: more, noise: 0.02, why: "NCCL has less shared memory"},
-	{path: "software.toolkit", label: "container toolkit"},
 	{path: "software.no_cgroups", label: "no-cgroups"},
 	{path: "power_cap_units", label: "units that set a power limit"},
 }
@@ -69,6 +81,7 @@ var cardRows = []row{
 	{path: "bar1", label: "BAR1", unit: "MiB", better: more, why: "BAR1 shrank: Resizable BAR or Above 4G was lost"},
 	{path: "power_limit", label: "power limit", unit: "W", better: more, why: "the card may draw less"},
 	{path: "power_default", label: "default power limit", unit: "W"},
+	{path: "power_max", label: "highest power limit", unit: "W"},
 	{path: "ecc", label: "ECC"},
 	{path: "mig", label: "MIG"},
 	{path: "compute_mode", label: "compute mode"},
@@ -86,7 +99,7 @@ var linkRows = []row{
 	{path: "link.width", label: "lanes", better: more, why: "the link runs fewer lanes"},
 	{path: "link.max_width", label: "lanes possible", better: more, why: "the slot offers fewer lanes"},
 	{path: "link.max_speed", label: "speed possible", unit: "GT/s", better: more, why: "the slot offers a lower generation"},
-	{path: "acs_control", label: "ACS control word"},
+	{path: "acs_control", label: "ACS control word", kind: word},
 }
 
 // rateFloor is the share by which a measured rate must fall to be a regression where no spread was measured. Policy.
@@ -108,6 +121,7 @@ type value struct {
 	better direction
 	noise  float64 // share
 	why    string
+	joint  bool // measured with all cards at once: nothing to compare with where their number is another
 }
 
 // key joins the two sides.
@@ -120,27 +134,34 @@ func (r row) of(scope, shown string, t tree) (value, bool) {
 	}
 	v := value{scope: scope, shown: shown, label: r.label, text: text, unit: r.unit, better: r.better, noise: r.noise, why: r.why}
 	v.number, v.isNum = t.number(r.path)
+	switch {
+	case r.kind == limit && v.isNum && v.number < 0:
+		v.number, v.text, v.unit = math.Inf(1), "unlimited", ""
+	case r.kind == word && v.isNum:
+		v.text = fmt.Sprintf("0x%04x", int64(v.number))
+	}
 	return v, true
 }
 
-// groups are the parts of a state, each with what it is called when a whole side lacks it.
+// groups are the parts of a state, each with what it is called when a whole side lacks it, and with the check that has it
+// measured: a check that was left out by choice measures nothing.
 var groups = []struct {
-	name, words string
-	of          func(tree, namer) []value
+	name, words, check string
+	of                 func(tree, namer) []value
 }{
-	{"host", "the machine", func(t tree, _ namer) []value { return rowsOf(hostRows, "host", "", t) }},
-	{"cmdline", "kernel command line", func(t tree, _ namer) []value { return cmdline(t) }},
-	{"cards", "cards", func(t tree, n namer) []value { return each(t.list("cards"), cardRows, n) }},
-	{"links", "PCIe links", func(t tree, n namer) []value { return each(ports(t, n), linkRows, n) }},
-	{"modules", "memory modules", func(t tree, _ namer) []value { return modules(t) }},
-	{"disks", "disks", func(t tree, _ namer) []value { return disks(t) }},
-	{"supplies", "power supplies", func(t tree, _ namer) []value { return supplies(t) }},
-	{"pairs", "what the driver says of pairs of cards", pairs},
-	{"load", "links under load", loaded},
-	{"copies", "measured copies between cards", copies},
-	{"rates", "measured copies between host and cards", bandwidth},
-	{"all-reduce", "measured all-reduce", func(t tree, _ namer) []value { return allReduce(t) }},
-	{"software", "PyTorch and containers", func(t tree, _ namer) []value { return software(t) }},
+	{"host", "the machine", "", func(t tree, _ namer) []value { return rowsOf(hostRows, "host", "", t) }},
+	{"cmdline", "kernel command line", "", func(t tree, _ namer) []value { return cmdline(t) }},
+	{"cards", "cards", "", func(t tree, n namer) []value { return append(each(t.list("cards"), cardRows, n), domains(t, n)...) }},
+	{"links", "PCIe links", "", func(t tree, n namer) []value { return each(ports(t, n), linkRows, n) }},
+	{"modules", "memory modules", "", func(t tree, _ namer) []value { return modules(t) }},
+	{"disks", "disks", "", func(t tree, _ namer) []value { return disks(t) }},
+	{"supplies", "power supplies", "", func(t tree, _ namer) []value { return supplies(t) }},
+	{"pairs", "what the driver says of pairs of cards", "", pairs},
+	{"load", "links under load", "link.bandwidth", loaded},
+	{"copies", "measured copies between cards", "topology.p2p", copies},
+	{"rates", "measured copies between host and cards", "link.bandwidth", bandwidth},
+	{"all-reduce", "measured all-reduce", "nccl.all-reduce", func(t tree, _ namer) []value { return allReduce(t) }},
+	{"software", "PyTorch and containers", "", func(t tree, _ namer) []value { return software(t) }},
 }
 
 // values are everything of a state that is compared.
@@ -233,10 +254,26 @@ func loaded(t tree, names namer) []value {
 	return out
 }
 
-// modules are the memory modules by their place.
+// domains are how the IOMMU translates for each card: DMA, DMA-FQ, identity.
+func domains(t tree, names namer) []value {
+	var out []value
+	for _, c := range t.list("cards") {
+		bdf := c.text("bdf")
+		kinds, _ := t.at("iommu.card_types").(map[string]any)
+		if kind := words(kinds[bdf]); kind != "" {
+			out = append(out, value{scope: names.scope(bdf), shown: names.shown(bdf), label: "IOMMU domain", text: kind})
+		}
+	}
+	return out
+}
+
+// modules are the memory modules by their place; an empty socket holds none.
 func modules(t tree) []value {
 	var out []value
 	for _, d := range t.list("memory.dimms") {
+		if size, ok := d.number("size_mib"); ok && size == 0 {
+			continue
+		}
 		scope := "module " + d.text("locator")
 		if b := d.text("bank"); b != "" {
 			scope += " (" + b + ")"
@@ -298,8 +335,18 @@ func software(t tree) []value {
 		}
 	}
 	for _, e := range t.list("software.container_engines") {
-		if v, ok := (row{path: "version", label: "version"}).of("engine "+e.text("name"), e.text("name"), e); ok {
-			out = append(out, v)
+		scope := "engine " + e.text("name")
+		for _, r := range []row{{path: "version", label: "version"}, {path: "nvidia", label: "gives cards to containers by"}} {
+			if v, ok := r.of(scope, e.text("name"), e); ok {
+				out = append(out, v)
+			}
+		}
+	}
+	for _, list := range []string{"software.toolkit", "software.nccl"} { // name and version of each
+		for _, n := range t.list(list) {
+			if v, ok := (row{path: "value", label: "version"}).of("library "+n.text("name"), n.text("name"), n); ok {
+				out = append(out, v)
+			}
 		}
 	}
 	return out

@@ -79,13 +79,12 @@ func (t *textWriter) changes(d diff.Result) {
 		default:
 			t.line("%s", name)
 		}
-		for _, v := range mergeVerdicts(g.Findings, t.o.Lang) {
-			m := turnMarks[v.Turn]
-			t.wrapped("  "+t.paint(m.color, m.sign)+" "+t.o.Lang.Say(string(v.Turn))+"  ", 6, v.ID+": "+v.Summary)
-		}
-		for _, c := range mergeChanges(g.Facts) {
-			m := changeMarks[c.Effect]
-			t.wrapped("  "+t.paint(m.color, m.sign)+" ", 6, changeWords(c, t.o.Lang))
+		for _, c := range changeLines(g, t.o.Lang) {
+			line := "  " + t.paint(c.color, c.sign) + " "
+			if c.turn != "" {
+				line += c.turn + "  "
+			}
+			t.wrapped(line, 6, strings.TrimPrefix(c.id+": ", ": ")+c.text)
 		}
 		for _, n := range g.Notes {
 			t.wrapped("  "+t.label("note:"), 8, Safe(t.o.Lang.Say(n)))
@@ -93,13 +92,61 @@ func (t *textWriter) changes(d diff.Result) {
 	}
 }
 
+// changeLine is one thing that changed: a finding with its turn and id, or a fact.
+type changeLine struct {
+	sign           string
+	color          text.Colors
+	turn, id, text string
+	worse          bool
+}
+
+// changeLines are what changed on one rig: what got worse first, then the other findings, then the other facts.
+func changeLines(g diff.Rig, l lang.Language) []changeLine {
+	var out []changeLine
+	for _, v := range mergeVerdicts(g.Findings, l) {
+		m := turnMarks[v.Turn]
+		if v.Turn == diff.Known && v.After != checks.Pass { // known, and not well
+			m = turnMarks[diff.Unchanged]
+		}
+		out = append(out, changeLine{m.sign, m.color, l.Say(string(v.Turn)), v.ID, v.Summary, v.Turn == diff.New || v.Turn == diff.Risen})
+	}
+	for _, c := range mergeChanges(g.Facts, l) {
+		m := changeMarks[c.Effect]
+		out = append(out, changeLine{m.sign, m.color, "", "", changeWords(c, l), c.Effect == diff.Worse || c.Effect == diff.Gone})
+	}
+	slices.SortStableFunc(out, func(a, b changeLine) int {
+		switch {
+		case a.worse == b.worse:
+			return 0
+		case a.worse:
+			return -1
+		}
+		return 1
+	})
+	return out
+}
+
+// parts are the kinds of things that can come and go, as a comparison begins their names.
+var parts = []struct{ prefix, word string }{{"module ", "memory module"}, {"disk ", "disk"}, {"supply ", "power supply"}, {"card ", "card"}}
+
+// place is what a change is about, in the language.
+func place(where string, l lang.Language) string {
+	for _, p := range parts {
+		if name, is := strings.CutPrefix(where, p.prefix); is && l == lang.Zh {
+			return l.Say(p.word) + " " + name
+		}
+	}
+	return l.Say(where)
+}
+
 // mergeChanges puts what happened alike to several things into one line, which names them all.
-func mergeChanges(all []diff.Change) []diff.Change {
+func mergeChanges(all []diff.Change, l lang.Language) []diff.Change {
 	var out []diff.Change
 	at := map[diff.Change]int{}
 	for _, c := range all {
 		key := c
 		key.Where = ""
+		c.Where = place(c.Where, l)
 		i, seen := at[key]
 		if !seen || c.Where == "" || c.Effect == diff.Moved {
 			at[key] = len(out)
@@ -119,7 +166,11 @@ func mergeVerdicts(all []diff.Verdict, l lang.Language) []diff.Verdict {
 	for _, v := range all {
 		check, subject, _ := strings.Cut(v.ID, "@")
 		summary := Safe(l.Say(v.Summary))
-		key := strings.Join([]string{check, string(v.Turn), strings.ReplaceAll(summary, subject, "")}, "\x00")
+		said := summary
+		if strings.Contains(subject, ":") { // an address; "rig" is a part of many words
+			said = strings.ReplaceAll(summary, subject, "")
+		}
+		key := strings.Join([]string{check, string(v.Turn), said}, "\x00")
 		if i, seen := at[key]; seen {
 			out[i].ID += ", " + Safe(subject)
 			continue
@@ -135,7 +186,7 @@ func mergeVerdicts(all []diff.Verdict, l lang.Language) []diff.Verdict {
 func changeWords(c diff.Change, l lang.Language) string {
 	what := l.Say(c.What)
 	if c.Where != "" {
-		what = l.Say(c.Where) + l.Say(", ") + what
+		what = c.Where + l.Say(", ") + what
 	}
 	switch {
 	case c.Before != "" && c.After != "":
@@ -182,7 +233,11 @@ func WriteChangesMarkdown(w io.Writer, d diff.Result, l lang.Language) error {
 func (m *markdown) changes(d diff.Result) {
 	for _, g := range d.Rigs {
 		m.line("")
-		m.line("### %s", md(g.Name))
+		name := md(g.Name)
+		if g.Was != "" {
+			name += " " + m.say("(was %s)", md(g.Was))
+		}
+		m.line("### %s", name)
 		m.line("")
 		if p := presences[g.Presence]; p != "" {
 			m.line("%s", m.l.Say(p))
@@ -191,11 +246,12 @@ func (m *markdown) changes(d diff.Result) {
 		if len(g.Facts)+len(g.Findings) == 0 {
 			m.line("%s", m.l.Say("nothing changed"))
 		}
-		for _, v := range mergeVerdicts(g.Findings, m.l) {
-			m.bullet("%s %s `%s`: %s", turnMarks[v.Turn].sign, m.l.Say(string(v.Turn)), strings.ReplaceAll(v.ID, "`", "'"), md(v.Summary))
-		}
-		for _, c := range mergeChanges(g.Facts) {
-			m.bullet("%s %s", changeMarks[c.Effect].sign, md(changeWords(c, m.l)))
+		for _, c := range changeLines(g, m.l) {
+			if c.id == "" {
+				m.bullet("%s %s", c.sign, md(c.text))
+			} else {
+				m.bullet("%s %s `%s`: %s", c.sign, c.turn, strings.ReplaceAll(c.id, "`", "'"), md(c.text))
+			}
 		}
 		for _, n := range g.Notes {
 			m.bullet("%s %s", m.say("note:"), md(m.l.Say(n)))
@@ -203,9 +259,9 @@ func (m *markdown) changes(d diff.Result) {
 	}
 }
 
-// State is a rig of a report as a comparison takes it.
+// State is a rig of a report that was read as a comparison takes it.
 func (g Rig) State(tool string) diff.State {
-	return diff.State{Name: g.Name, Facts: diff.Normal(g.Facts), Findings: g.Findings, Lost: g.Error != nil || len(g.Facts) == 0, Tool: tool}
+	return diff.State{Name: g.Name, Facts: g.Facts, Findings: g.Findings, Lost: g.Error != nil || len(g.Facts) == 0, Tool: tool}
 }
 
 // Round tells in one line what a comparison of two rounds of a run says: "2 fixed, 1 new".
@@ -247,16 +303,18 @@ func ChangeLines(g diff.Rig, l lang.Language) []ChangeLine {
 		return checks.Skip
 	}
 	var out []ChangeLine
-	for _, v := range mergeVerdicts(g.Findings, l) {
-		sign := turnMarks[v.Turn].sign
-		out = append(out, ChangeLine{sign, l.Say(string(v.Turn)) + " " + v.ID + ": " + v.Summary, verdict(sign)})
-	}
-	for _, c := range mergeChanges(g.Facts) {
-		sign := changeMarks[c.Effect].sign
-		out = append(out, ChangeLine{sign, changeWords(c, l), verdict(sign)})
+	for _, c := range changeLines(g, l) {
+		words := c.text
+		if c.id != "" {
+			words = c.turn + " " + c.id + ": " + c.text
+		}
+		out = append(out, ChangeLine{c.sign, words, verdict(c.sign)})
 	}
 	if len(out) == 0 {
 		out = append(out, ChangeLine{"✓", l.Say("nothing changed"), checks.Pass})
+	}
+	for _, n := range g.Notes {
+		out = append(out, ChangeLine{"·", l.Say(n), checks.Skip})
 	}
 	return out
 }

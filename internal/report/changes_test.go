@@ -28,6 +28,9 @@ func changed() diff.Result {
 		}, Findings: []diff.Verdict{
 			{ID: "firmware.resizable-bar@0000:41:00.0", Turn: diff.New, Before: checks.Pass, After: checks.Fail, Summary: "0000:41:00.0 exposes 256 MiB of 24564 MiB"},
 			{ID: "firmware.resizable-bar@0000:81:00.0", Turn: diff.New, Before: checks.Pass, After: checks.Fail, Summary: "0000:81:00.0 exposes 256 MiB of 24564 MiB"},
+			{ID: "nccl.all-reduce@rig", Turn: diff.New, Before: checks.Pass, After: checks.Warn, Summary: "7.9 GB/s, right for these links; 15.1 if cards and slots ran at their best"},
+			{ID: "nccl.all-reduce@process-per-card", Turn: diff.New, Before: checks.Pass, After: checks.Warn, Summary: "7.9 GB/s, right for these links; 15.1 if cards and slots ran at their best"},
+			{ID: "cpu.cores@rig", Turn: diff.Known, After: checks.Fail, Summary: "8 physical cores, 32 wanted"},
 			{ID: "pcie.width@0000:81:00.0", Turn: diff.Fixed, Before: checks.Fail, After: checks.Pass, Summary: "0000:81:00.0 runs x8, slot and card can do x16"},
 		}, Notes: []string{"cards are compared by address: no identity is known on both sides"}},
 		{Name: "node-b", Presence: "both", Facts: []diff.Change{}, Findings: []diff.Verdict{}},

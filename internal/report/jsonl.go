@@ -5,6 +5,7 @@ import (
 	"io"
 
 	"preflight/checks"
+	"preflight/internal/diff"
 )
 
 // LineSchema names the layout of the JSON lines; docs/formats.md describes it.
@@ -20,6 +21,8 @@ type Line struct {
 	Tool    *Tool   `json:"tool,omitempty"`
 	Run     *Run    `json:"run,omitempty"`
 	Summary any     `json:"summary,omitempty"`
+
+	Changes *diff.Result `json:"changes,omitempty"` // since another run, in the last line
 }
 
 // Beside is what the whole run says of a rig beyond its own line.
@@ -64,7 +67,7 @@ func EndLines(w io.Writer, r *Report) error {
 			return err
 		}
 	}
-	return writeLine(w, Line{Type: "run", Tool: &r.Tool, Run: &r.Run, Summary: r.Summary})
+	return writeLine(w, Line{Type: "run", Tool: &r.Tool, Run: &r.Run, Summary: r.Summary, Changes: r.Changes})
 }
 
 // WriteJSONL writes all lines of a report that is complete.
