@@ -13,6 +13,8 @@ import (
 	"testing"
 	"time"
 
+	"preflight/internal/stubtools"
+
 	"github.com/zclconf/go-cty/cty"
 
 	"preflight/checks"
@@ -30,50 +32,6 @@ type box struct {
 	n    int
 }
 
-// tools are the stubs of a box. Each keeps its state below $PREFLIGHT_ROOT/state, and ends with 99 for a command line that the
-// engine has no business with.
-var tools = map[string]string{
-	"systemctl": `d=$PREFLIGHT_ROOT/state/units; mkdir -p "$d"; echo "systemctl $*" >>"$PREFLIGHT_ROOT/state/calls"
-case $1 in
-is-enabled) [ -e "$d/$2" ] || [ -e "$PREFLIGHT_ROOT/etc/systemd/system/$2" ] || { echo not-found; exit 1; }; cat "$d/$2.enabled" 2>/dev/null || echo disabled ;;
-is-active) cat "$d/$2.active" 2>/dev/null || { echo inactive; exit 3; } ;;
-enable) echo enabled >"$d/$2.enabled" ;;
-disable) echo disabled >"$d/$2.enabled" ;;
-start) echo active >"$d/$2.active"
-	sed -n 's/^ExecStart=.usr.bin.nvidia-smi -pl /-pl /p' "$PREFLIGHT_ROOT/etc/systemd/system/$2" 2>/dev/null | while read -r w; do nvidia-smi $w; done ;;
-reboot) touch "$PREFLIGHT_ROOT/state/booted"; rm -rf "$PREFLIGHT_ROOT/sys/module/nouveau"
-	for f in "$PREFLIGHT_ROOT"/etc/default/grub.d/*.cfg; do [ -f "$f" ] && sed -n 's/.*GRUB_CMDLINE_LINUX="$GRUB_CMDLINE_LINUX \(.*\)"/\1/p' "$f"; done >"$PREFLIGHT_ROOT/proc/cmdline" ;;
-stop) echo inactive >"$d/$2.active" ;;
-try-restart) ;;
-daemon-reload) ;;
-cat) echo "ExecStart=/usr/bin/nvidia-persistenced --no-persistence-mode --verbose"; cat "$PREFLIGHT_ROOT/etc/systemd/system/$2.d/"*.conf 2>/dev/null || true ;;
-*) exit 99 ;;
-esac`,
-	"dpkg-query": `d=$PREFLIGHT_ROOT/state/packages; [ "$1" = -W ] || exit 99
-[ -e "$d/$3" ] || exit 1
-printf 'have %s installed %s\n' "$3" "$(cat "$d/$3")"`,
-	"apt-mark": `case $1 in showhold) cat "$PREFLIGHT_ROOT/state/held" 2>/dev/null ;; hold) shift; for p; do echo "$p" >>"$PREFLIGHT_ROOT/state/held"; done ;; unhold) grep -vx "$2" "$PREFLIGHT_ROOT/state/held" >"$PREFLIGHT_ROOT/state/held.new"; mv "$PREFLIGHT_ROOT/state/held.new" "$PREFLIGHT_ROOT/state/held" ;; *) exit 99 ;; esac`,
-	"apt-get": `d=$PREFLIGHT_ROOT/state/packages; mkdir -p "$d"; echo "apt-get $*" >>"$PREFLIGHT_ROOT/state/calls"
-while :; do case $1 in -o) shift 2 ;; -*) shift ;; *) break ;; esac; done
-verb=$1; shift
-case $verb in
-update) ;;
-install) for p; do p=${p%%=*}; [ "$p" = broken ] && { echo "E: Unable to locate package $p" >&2; exit 100; }; echo 1.0 >"$d/$p"; done ;;
-remove) for p; do rm -f "$d/$p"; done ;;
-*) exit 99 ;;
-esac`,
-	"sysctl":           `[ "$1 $2" = "-q -p" ] && [ -f "$3" ] || exit 99; cat "$3" >>"$PREFLIGHT_ROOT/state/sysctl"`,
-	"update-grub":      `[ $# = 0 ] || exit 99; echo grub >>"$PREFLIGHT_ROOT/state/calls"`,
-	"update-initramfs": `[ "$*" = -u ] || exit 99; echo initramfs >>"$PREFLIGHT_ROOT/state/calls"`,
-	"chown":            `exit 0`,
-	"nvidia-smi": `s=$PREFLIGHT_ROOT/state; echo "nvidia-smi $*" >>"$s/calls"
-case "$*" in
-"-pl "*) echo "$2" >"$s/limit" ;;
-"-L") [ -e "$s/packages/nvidia-driver-570-server-open" ] && [ -e "$s/booted" ] && echo "GPU 0: card" ;;
---query-gpu=power.limit*) cat "$s/limit" ;;
-esac`,
-}
-
 func newBox(t *testing.T, sh string) *box {
 	t.Helper()
 	b := &box{t: t, root: t.TempDir(), sh: strings.Fields(sh)}
@@ -81,7 +39,7 @@ func newBox(t *testing.T, sh string) *box {
 		t.Skipf("%s is not installed", b.sh[0])
 	}
 	b.bin = filepath.Join(b.root, "bin")
-	for name, text := range tools {
+	for name, text := range stubtools.System() {
 		b.write("bin/"+name, "#!/bin/sh\n"+text+"\n")
 		if err := os.Chmod(filepath.Join(b.bin, name), 0o755); err != nil {
 			t.Fatal(err)

@@ -8,6 +8,8 @@ import (
 	"strings"
 	"testing"
 
+	"preflight/internal/stubtools"
+
 	"github.com/zclconf/go-cty/cty"
 
 	"preflight/checks"
@@ -15,21 +17,6 @@ import (
 	"preflight/inventory"
 	"preflight/remediation"
 )
-
-// more are stubs for programs that single playbooks run; like the others they refuse what they do not know.
-var more = map[string]string{
-	"curl": `[ "$1 $2 $3 $4" = "-fsSL --max-time 60 -o" ] || exit 99
-case $6 in https://*) echo "-----BEGIN PGP PUBLIC KEY BLOCK-----" >"$5" ;; *) exit 6 ;; esac`,
-	"gpg": `case "$*" in
-"--batch --show-keys --with-colons "*) printf 'pub:-:\nfpr:::::::::C95B321B61E88C1809C4F759DDCAE044F796ECB0:\nfpr:::::::::EB693B3035CD5710E231E123A4B469963BF863CC:\n' ;;
-"--batch --yes --dearmor -o "*) grep -q BEGIN "$6" && echo binary >"$5" ;;
-*) exit 99 ;; esac`,
-	"nvidia-ctk": `[ "$1 $2" = "cdi generate" ] || exit 99; echo "driver 570.158.01" >"${3#--output=}"`,
-	"git":        `[ "$1 $2 $3" = "clone --depth 1" ] || exit 99; mkdir -p "$5/.git"`,
-	"make":       `[ "$1" = -C ] || exit 99; mkdir -p "$2/build"; printf '#!/bin/sh\n' >"$2/build/all_reduce_perf"; chmod 755 "$2/build/all_reduce_perf"`,
-	"python3":    `[ "$1 $2" = "-m venv" ] || exit 99; mkdir -p "$3/bin"; printf '#!/bin/sh\ntouch "${0%%/pip}/installed"\n' >"$3/bin/pip"; printf '#!/bin/sh\n[ -e "${0%%/python}/installed" ]\n' >"$3/bin/python"; chmod 755 "$3/bin/pip" "$3/bin/python"`,
-	"ufw":        `f=$PREFLIGHT_ROOT/state/ufw; case $1 in status) echo "Status: active"; sed 's/^/Anywhere ALLOW /' "$f" 2>/dev/null; exit 0 ;; allow) echo "$3" >>"$f" ;; delete) grep -v "^$4\$" "$f" >"$f.new"; mv "$f.new" "$f" ;; *) exit 99 ;; esac`,
-}
 
 // shippedScope is a host of two cards whose supplies are too small.
 func shippedScope() Scope {
@@ -95,7 +82,7 @@ func TestShippedPlaybooks(t *testing.T) {
 func shippedBox(t *testing.T) *box {
 	t.Helper()
 	b := newBox(t, "sh")
-	for tool, text := range more {
+	for tool, text := range stubtools.Programs() {
 		b.write("bin/"+tool, "#!/bin/sh\n"+text+"\n")
 		if err := os.Chmod(filepath.Join(b.bin, tool), 0o755); err != nil {
 			t.Fatal(err)

@@ -35,8 +35,9 @@ var arrows = map[string][]string{
 	"internal/progress":    {"internal/fleet", "checks"},
 	"internal/fakegpu":     {},
 	"internal/rigsim":      {"internal/fakegpu", "internal/collect", "internal/facts", "internal/catalog", "inventory", "checks"},
+	"internal/stubtools":   {},
 	"docs":                 {},
-	"playbooks":            {"remediation", "checks", "inventory", "internal/facts", "internal/catalog"},
+	"playbooks":            {"remediation", "checks", "inventory", "internal/facts", "internal/catalog", "internal/stubtools"},
 	"cmd/preflight":        {"*"},
 	"internal/integration": {"*"},
 }

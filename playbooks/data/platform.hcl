@@ -136,10 +136,10 @@ playbook "time-sync" {
     }
   }
   task "unit" {
-    shell {
-      words = "chrony runs, now and at each boot"
-      check = "systemctl is-active chrony.service >/dev/null 2>&1 || systemctl is-active chronyd.service >/dev/null 2>&1"
-      apply = "systemctl enable chrony.service 2>/dev/null || systemctl enable chronyd.service\nsystemctl start chrony.service 2>/dev/null || systemctl start chronyd.service"
+    unit {
+      name    = system.debian ? "chrony.service" : "chronyd.service"
+      enabled = true
+      running = true
     }
   }
 }
