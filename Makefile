@@ -8,7 +8,7 @@ HOST_SH   := internal/collect/collector.sh playbooks/host.sh $(wildcard internal
 HELPERS   := internal/probe/helper/linux-amd64.gz internal/probe/helper/linux-arm64.gz
 CASES     ?= ../shared/cases
 
-.PHONY: build helper demo test test-gpu lint bench cases release screenshots fuzz clean
+.PHONY: build helper demo test test-gpu e2e-vm lint bench cases release screenshots fuzz clean
 
 build: helper ## bin/preflight, static, with the native helper inside
 	CGO_ENABLED=0 $(GO) build -trimpath -ldflags '$(LDFLAGS)' -o bin/preflight ./cmd/preflight
@@ -31,11 +31,14 @@ test-gpu: build ## on a machine with a real GPU: all that measures, printed as i
 		for probe in links nccl; do echo "== preflight probe $$probe --local -v"; ./bin/preflight probe $$probe --local -v; echo "exit $$?"; done; \
 		echo "== preflight check --local"; ./bin/preflight check --local --save=.; echo "exit $$?"
 
+e2e-vm: build ## playbooks on a real Debian in QEMU, with a reboot; root, debootstrap and QEMU, else it says what is missing
+	@internal/integration/vm/e2e-vm.sh "$(CURDIR)/bin/preflight"
+
 lint: ## format, vet, staticcheck, shell scripts that run on hosts
 	@out=$$($(GO) tool gofumpt -l $$(git ls-files '*.go')); [ -z "$$out" ] || { echo "not gofumpt-formatted:"; echo "$$out"; exit 1; }
 	$(GO) vet ./...
 	$(GO) tool staticcheck ./...
-	@if command -v shellcheck >/dev/null 2>&1; then shellcheck -s sh $(HOST_SH) && shellcheck .ci/run .ci/real-libs docs/images/screenshots.sh; else echo "skip: shellcheck is not installed (apt-get install shellcheck)"; fi
+	@if command -v shellcheck >/dev/null 2>&1; then shellcheck -s sh $(HOST_SH) && shellcheck .ci/run .ci/real-libs docs/images/screenshots.sh internal/integration/vm/e2e-vm.sh; else echo "skip: shellcheck is not installed (apt-get install shellcheck)"; fi
 
 bench: build ## measured figures; see docs/performance.md
 	$(GO) test -run '^$$' -bench . -benchmem ./internal/facts ./internal/fleet ./checks ./cmd/preflight
