@@ -4,7 +4,7 @@ GO        ?= go
 VERSION   ?= $(shell git describe --tags --always --dirty 2>/dev/null || echo dev)
 LDFLAGS   := -s -w -X main.version=$(VERSION)
 PLATFORMS := linux/amd64 linux/arm64 darwin/amd64 darwin/arm64
-HOST_SH   := internal/collect/collector.sh playbooks/host.sh $(wildcard internal/probe/*.sh)
+HOST_SH   := internal/collect/collector.sh playbooks/host.sh internal/sample/reader.sh $(wildcard internal/probe/*.sh)
 HELPERS   := internal/probe/helper/linux-amd64.gz internal/probe/helper/linux-arm64.gz
 CASES     ?= ../shared/cases
 

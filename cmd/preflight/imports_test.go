@@ -36,6 +36,7 @@ var arrows = map[string][]string{
 	"internal/fakegpu":     {},
 	"internal/rigsim":      {"internal/fakegpu", "internal/collect", "internal/facts", "internal/catalog", "inventory", "checks"},
 	"internal/stubtools":   {},
+	"internal/sample":      {},
 	"docs":                 {},
 	"playbooks":            {"remediation", "checks", "inventory", "internal/facts", "internal/catalog", "internal/stubtools"},
 	"cmd/preflight":        {"*"},
