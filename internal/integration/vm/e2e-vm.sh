@@ -130,9 +130,9 @@ cat >"$dir/rigs.hcl" <<END
 rig "vm" {
   address = "127.0.0.1"
   ssh {
-    user          = "root"
-    port          = $port
-    identity_file = "$dir/key"
+    user           = "root"
+    port           = $port
+    identity_files = ["$dir/key"]
   }
 }
 END
