@@ -37,6 +37,7 @@ var arrows = map[string][]string{
 	"internal/rigsim":      {"internal/fakegpu", "internal/collect", "internal/facts", "internal/catalog", "inventory", "checks"},
 	"internal/stubtools":   {},
 	"internal/sample":      {},
+	"internal/watch":       {"internal/sample"},
 	"docs":                 {},
 	"playbooks":            {"remediation", "checks", "inventory", "internal/facts", "internal/catalog", "internal/stubtools"},
 	"cmd/preflight":        {"*"},

@@ -20,7 +20,8 @@ type environment struct {
 
 	language string // --lang as given; "" is the locale's
 	show     *progress.Shower
-	noLive   bool // something else is written to the terminal as the run goes on
+	asides   func(do func()) // set while something else than progress is drawn on the terminal
+	noLive   bool            // something else is written to the terminal as the run goes on
 }
 
 // progress begins to show what rigs are at, on standard error; calm ends it.
@@ -39,7 +40,11 @@ func (e *environment) calm() {
 
 // aside writes to the terminal, or reads from it, while nothing is drawn there.
 func (e *environment) aside(do func()) {
-	if e.show == nil {
+	switch {
+	case e.asides != nil:
+		e.asides(do)
+		return
+	case e.show == nil:
 		do()
 		return
 	}
@@ -115,7 +120,7 @@ Start with:
 	root.SetOut(env.stdout)
 	root.SetErr(env.stderr)
 	root.CompletionOptions.HiddenDefaultCmd = false
-	root.AddCommand(newAccept(env), newCatalog(env), newCheck(env), newCollect(env), newDiff(env), newExplain(env), newFix(env), newInit(env), newInventory(env), newProbe(env), newProvision(env), newDemo(env), newMan(), newVersion(env))
+	root.AddCommand(newAccept(env), newCatalog(env), newCheck(env), newCollect(env), newDiff(env), newExplain(env), newFix(env), newInit(env), newInventory(env), newProbe(env), newProvision(env), newWatch(env), newDemo(env), newMan(), newVersion(env))
 	completions(root)
 	root.SetFlagErrorFunc(func(c *cobra.Command, err error) error {
 		return usage("%w\nsee: %s --help", err, strings.TrimSpace(c.CommandPath()))

@@ -64,6 +64,14 @@ func (t *target) catalogue() *catalog.Catalog {
 	return t.catalog
 }
 
+// openHost connects to a rig of a target, or to this machine.
+func openHost(ctx context.Context, t *target, r *inventory.Rig) (fleet.Host, error) {
+	if t.source == "local" {
+		return thisMachine{}, nil
+	}
+	return t.dialer.Open(ctx, r)
+}
+
 func (t *target) close() {
 	if t.dialer != nil {
 		t.dialer.Close()

@@ -182,10 +182,7 @@ func (w *worksite) leave() {
 
 // open connects to a rig, or to this machine.
 func (w *worksite) open(ctx context.Context, r *inventory.Rig) (fleet.Host, error) {
-	if w.target.source == "local" {
-		return thisMachine{}, nil
-	}
-	return w.target.dialer.Open(ctx, r)
+	return openHost(ctx, w.target, r)
 }
 
 // question asks for what is about to be done.

@@ -66,8 +66,10 @@ func clocks(g gpuModel) string {
 func csvColumns(m *machine, loaded bool) (names []string, rows [][]string) {
 	for _, g := range smiGPUs(m) {
 		state, util, gen, draw, temp := "P8", "0 %", g.Gen, g.Draw, g.Temp
+		fan, core, memory, reasons := "30 %", "210 MHz", "405 MHz", "0x0000000000000001"
 		if loaded {
 			state, util, gen, draw, temp = "P0", "99 %", g.LoadGen, g.LimitW*0.42, g.Temp+19
+			fan, core, memory, reasons = "58 %", "2520 MHz", "10251 MHz", "0x0000000000000000"
 		}
 		fields := [][2]string{
 			{"index", strconv.Itoa(g.Index)},
@@ -93,6 +95,13 @@ func csvColumns(m *machine, loaded bool) (names []string, rows [][]string) {
 			{"memory.used", "2 MiB"},
 			{"memory.free", fmt.Sprintf("%d MiB", g.FreeMiB)},
 			{"temperature.gpu", strconv.Itoa(temp)},
+			{"temperature.memory", "N/A"},
+			{"fan.speed", fan},
+			{"clocks.sm", core},
+			{"clocks.mem", memory},
+			{"clocks_event_reasons.active", reasons},
+			{"clocks_throttle_reasons.active", reasons},
+			{"ecc.errors.uncorrected.volatile.total", "[N/A]"},
 			{"power.draw", fmt.Sprintf("%.2f W", draw)},
 			{"power.limit", fmt.Sprintf("%.2f W", g.LimitW)},
 			{"power.default_limit", fmt.Sprintf("%.2f W", g.Model.DefaultW)},

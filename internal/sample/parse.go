@@ -7,6 +7,7 @@ import (
 	"strconv"
 	"strings"
 	"time"
+	"unicode"
 )
 
 // Item is one line of the reader, understood. Exactly one of its parts is set.
@@ -86,11 +87,17 @@ func (p *Parser) Line(line string) *Item {
 	return nil
 }
 
+// clip bounds what a host said, and keeps it from moving a cursor.
 func clip(s string) string {
 	if len(s) > longestText {
 		s = s[:longestText]
 	}
-	return strings.ToValidUTF8(s, "?")
+	return strings.Map(func(r rune) rune {
+		if unicode.IsPrint(r) {
+			return r
+		}
+		return '?'
+	}, strings.ToValidUTF8(s, "?"))
 }
 
 func finite(v float64) bool { return !math.IsNaN(v) && !math.IsInf(v, 0) }
