@@ -112,6 +112,7 @@ var howToKnow = map[facts.Kind]string{
 	facts.KindDisks:  "give a snapshot of the host (preflight collect)",
 	facts.KindP2P:    "give nvidia-smi topo -p2p r, or a snapshot of the host",
 	facts.KindNCCL:   "measure the host: preflight probe nccl",
+	facts.KindBurnIn: "put the cards under load: preflight probe burn-in",
 }
 
 // readTheLog is what makes the kernel's log known: most systems show it to root alone.

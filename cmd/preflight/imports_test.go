@@ -18,7 +18,7 @@ var arrows = map[string][]string{
 	"internal/catalog":     {},
 	"internal/lang":        {},
 	"inventory":            {"internal/catalog"},
-	"internal/facts":       {"internal/catalog", "internal/probe/wire"},
+	"internal/facts":       {"internal/catalog", "internal/probe/wire", "internal/sample"},
 	"checks":               {"inventory", "internal/facts", "internal/catalog"},
 	"remediation":          {"checks", "internal/catalog", "internal/lang"},
 	"internal/remote":      {"inventory"},

@@ -1,0 +1,90 @@
+package facts
+
+import (
+	"encoding/json"
+
+	"preflight/internal/sample"
+)
+
+// ProbeBurnInPath holds a [BurnIn].
+const ProbeBurnInPath = "probe/burn-in.json"
+
+// BurnIn is one run of load on all cards of a host at once, with what was sampled before, during and after it. Times are seconds
+// since the series' first sample.
+type BurnIn struct {
+	Quick    bool           `json:"quick,omitempty"` // minutes: finds what a step of power breaks, proves nothing about heat soak
+	Asked    float64        `json:"asked"`           // s of load that were asked for
+	Begin    float64        `json:"begin"`           // when all cards were put under load; what is before it is the cool baseline
+	End      float64        `json:"end"`             // when the load ended; what is after it is the cool-down
+	Ended    string         `json:"ended"`           // one of the Burn… words
+	Text     string         `json:"text,omitempty"`  // why, in words of the helper, the driver or the connection
+	Key      string         `json:"key,omitempty"`   // of an error: wire.Key…
+	Sampling string         `json:"sampling,omitempty"`
+	Cards    []BurnInCard   `json:"cards,omitempty"`
+	Caps     []CapStep      `json:"caps,omitempty"`     // of a power cap sweep, in the order in which they were tried
+	Advice   float64        `json:"advice,omitempty"`   // W: the cap that the sweep recommends; 0 none
+	Restored string         `json:"restored,omitempty"` // of a sweep: "" when every limit is back as it was, else what is not
+	Series   *sample.Series `json:"series,omitempty"`   // nil when nothing could be sampled; Sampling says why
+	Source   string         `json:"source"`
+}
+
+// Ways in which a burn-in ends.
+const (
+	BurnDone     = "done"      // the asked time passed
+	BurnStopped  = "stopped"   // somebody stopped it
+	BurnHot      = "too-hot"   // a card reached the abort temperature
+	BurnXid      = "xid"       // the kernel said that a card fell off the bus (Xid 79)
+	BurnLostCard = "lost-card" // a card does not answer any more
+	BurnLostHost = "lost-host" // the host went silent under load
+	BurnHang     = "hang"      // a kernel did not end in time
+	BurnError    = "error"     // the driver refused
+	BurnBusy     = "busy"      // not run: cards are at work
+	BurnMissing  = "missing"   // not run: the host lacks what it takes
+)
+
+// Ran says whether there was any load.
+func (b *BurnIn) Ran() bool { return b.End > b.Begin }
+
+// BurnInCard is what one card computed.
+type BurnInCard struct {
+	BDF       string  `json:"bdf"`
+	Kernel    string  `json:"kernel,omitempty"` // mma80, mma75, fma
+	Rounds    int64   `json:"rounds"`           // kernels whose results were compared with the first one's, bit by bit
+	Different int64   `json:"different"`        // 4-byte results that differed
+	Bytes     int64   `json:"bytes"`            // of memory under pattern check
+	Passes    int64   `json:"passes"`           // over those bytes, each written and compared
+	Wrong     int64   `json:"wrong"`            // 4-byte words that came back wrong
+	First     int64   `json:"first,omitempty"`  // byte offset of the first of them in the checked memory
+	Bits      uint32  `json:"bits,omitempty"`   // that were wrong in any of them
+	TFLOPS    float64 `json:"tflops,omitempty"` // of the last report, 10^12 multiply-adds × 2 a second
+	GBs       float64 `json:"gbs,omitempty"`    // memory traffic of the last report, GB/s (10^9)
+	Error     string  `json:"error,omitempty"`
+	Key       string  `json:"key,omitempty"` // of Error
+}
+
+// CapStep is one power cap of a sweep, held on all cards. Speed is the sum of the cards' arithmetic over the time after the
+// clocks settled; temperatures are the hottest of all samples of the step.
+type CapStep struct {
+	Watts   float64 `json:"watts"`
+	Seconds float64 `json:"seconds"`
+	TFLOPS  float64 `json:"tflops"`
+	Speed   float64 `json:"speed"`             // share of the uncapped step's
+	Drawn   float64 `json:"drawn,omitempty"`   // W, all cards together, mean
+	Hottest float64 `json:"hottest,omitempty"` // °C
+}
+
+// readBurnIn takes a burn-in from its file.
+func readBurnIn(b *builder) {
+	raw, ok := b.read(ProbeBurnInPath)
+	if !ok {
+		b.gap(KindBurnIn, "no burn-in was run")
+		return
+	}
+	var burn BurnIn
+	if err := json.Unmarshal(raw, &burn); err != nil {
+		b.gap(KindBurnIn, "%s could not be read: %v", ProbeBurnInPath, err)
+		return
+	}
+	burn.Source = firstNonEmpty(burn.Source, "file:"+ProbeBurnInPath)
+	b.host.BurnIn = &burn
+}
