@@ -45,6 +45,11 @@ type cuda struct {
 	eventQuery   func(event uintptr) int32
 	elapsed      func(ms *float32, start, end uintptr) int32
 
+	memoryInfo   func(free, total *uint64) int32
+	moduleLoad   func(module *uintptr, text *byte) int32
+	moduleKernel func(kernel *uintptr, module uintptr, name *byte) int32
+	launch       func(kernel uintptr, gridX, gridY, gridZ, blockX, blockY, blockZ, shared uint32, stream uintptr, params, extra unsafe.Pointer) int32
+
 	errorName func(code int32, text **byte) int32
 	errorText func(code int32, text **byte) int32
 }
@@ -75,6 +80,10 @@ func (c *cuda) symbols() []symbol {
 		{name: "cuEventRecord", fn: &c.eventRecord},
 		{name: "cuEventQuery", fn: &c.eventQuery},
 		{name: "cuEventElapsedTime", fn: &c.elapsed},
+		{name: "cuMemGetInfo_v2", fn: &c.memoryInfo, optional: true},
+		{name: "cuModuleLoadData", fn: &c.moduleLoad, optional: true},
+		{name: "cuModuleGetFunction", fn: &c.moduleKernel, optional: true},
+		{name: "cuLaunchKernel", fn: &c.launch, optional: true},
 		{name: "cuGetErrorName", fn: &c.errorName},
 		{name: "cuGetErrorString", fn: &c.errorText},
 	}
@@ -90,6 +99,7 @@ const (
 // Device attributes (CUdevice_attribute).
 const (
 	attrComputeMode = 20
+	attrProcessors  = 16 // streaming multiprocessors
 	attrMajor       = 75
 	attrMinor       = 76
 )
@@ -105,6 +115,7 @@ var cudaKeys = map[int32]string{
 	2: wire.KeyOutOfMemory, 34: wire.KeyStub, 46: wire.KeyBusy, 100: wire.KeyNoDevice, 101: wire.KeyInvalidDevice,
 	205: wire.KeyPeer, 214: wire.KeyECC, 217: wire.KeyPeer, 700: wire.KeyIllegalAccess, 711: wire.KeyPeer,
 	802: wire.KeyNotReady, 803: wire.KeyDriverMismatch, 804: wire.KeyCompat,
+	209: wire.KeyPTX, 218: wire.KeyPTX, 221: wire.KeyNoJIT, 222: wire.KeyPTX, 702: wire.KeyWatchdog,
 	805: wire.KeyMPS, 806: wire.KeyMPS, 807: wire.KeyMPS, 808: wire.KeyMPS, 809: wire.KeyMPS,
 }
 

@@ -189,6 +189,7 @@ func (s *session) pin(bytes int64) (buffer, error) {
 }
 
 func (b buffer) words() []uint32   { return unsafe.Slice((*uint32)(b.ptr), b.bytes/4) }
+func (b buffer) raw() []byte       { return unsafe.Slice((*byte)(b.ptr), b.bytes) }
 func (b buffer) floats() []float32 { return unsafe.Slice((*float32)(b.ptr), b.bytes/4) }
 
 // onCard takes memory of a card.

@@ -4,6 +4,7 @@ package main
 
 import (
 	"bufio"
+	"bytes"
 	"encoding/json"
 	"errors"
 	"io"
@@ -53,7 +54,11 @@ func serve(in io.Reader, out io.Writer) int {
 		alarm(idleLimit)
 		select {
 		case raw := <-requests:
+			if len(bytes.TrimSpace(raw)) == 0 && raw != nil {
+				continue // a sign of life, see supervisor.silent
+			}
 			s := newSupervisor(out, gone, signals)
+			s.heard = requests
 			switch {
 			case outcome == wire.OutcomeWedged:
 				s.refuse(wire.OutcomeWedged, wire.Error{Key: wire.KeyWedged, Text: "an earlier request left a process stuck in the driver; the host needs a reboot"})

@@ -26,6 +26,8 @@ type supervisor struct {
 	rows    map[int64][]wire.AllReduce // rows of the ranks, by size, until all have told theirs
 	peers   peerProgress
 	leaving bool // the output is closed
+	heard   <-chan []byte
+	lastly  time.Time // when the controller was heard last
 }
 
 // event is something that a worker did: it said a line, or it ended.
@@ -65,6 +67,7 @@ func (s *supervisor) worsen(outcome string) {
 // it is left, except one that is stuck in the kernel.
 func (s *supervisor) run() bool {
 	defer s.tellLogs()
+	s.lastly = time.Now()
 	for _, j := range s.firstJobs() {
 		s.launch(j)
 	}
@@ -75,6 +78,8 @@ func (s *supervisor) run() bool {
 			s.handle(e)
 		case <-timer.C:
 			s.expire()
+		case <-s.heardOf():
+			s.lastly = time.Now()
 		case <-s.gone:
 			s.leaving = true
 		case <-s.signals:
@@ -196,6 +201,9 @@ func (s *supervisor) merge(l *wire.Line) bool {
 // nextDeadline is the earliest at which something must have happened.
 func (s *supervisor) nextDeadline() time.Time {
 	at := s.end
+	if silence := s.silence(); silence > 0 && s.lastly.Add(silence).Before(at) {
+		at = s.lastly.Add(silence)
+	}
 	for _, w := range s.workers {
 		if !w.ended && w.deadline.Before(at) {
 			at = w.deadline
@@ -210,6 +218,11 @@ const together = time.Second
 // expire ends the request, or goes on behind a hung pair of cards: that is a result like any other.
 func (s *supervisor) expire() {
 	now := time.Now()
+	if silence := s.silence(); silence > 0 && now.Sub(s.lastly) >= silence {
+		s.say(wire.Line{Phase: wire.PhaseBurn, State: wire.StateError, Error: &wire.Error{Key: wire.KeySilent, API: "helper", Text: fmt.Sprintf("nothing was heard of the controller for %g s", silence.Seconds())}})
+		s.leaving = true
+		return
+	}
 	all := !now.Before(s.end)
 	if !all && now.Before(s.nextDeadline()) {
 		return

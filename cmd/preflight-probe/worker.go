@@ -70,6 +70,8 @@ func (s *session) do() error {
 		return s.links()
 	case wire.CommandPeers:
 		return s.peers()
+	case wire.CommandBurn:
+		return s.burn()
 	}
 	return s.allReduce()
 }

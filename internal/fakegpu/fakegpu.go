@@ -8,6 +8,7 @@ package fakegpu
 
 import (
 	"embed"
+	"errors"
 	"fmt"
 	"os"
 	"os/exec"
@@ -62,6 +63,13 @@ func Build(dir string, flags ...string) error {
 		if err != nil {
 			return err
 		}
+		part, err := sources.ReadFile("source/libcuda_burn.c") // libcuda.c includes it
+		if err != nil {
+			return err
+		}
+		if err := os.WriteFile(filepath.Join(dir, "libcuda_burn.c"), part, 0o600); err != nil {
+			return err
+		}
 		source := filepath.Join(dir, name+".c")
 		if err := os.WriteFile(source, text, 0o600); err != nil {
 			return err
@@ -71,7 +79,7 @@ func Build(dir string, flags ...string) error {
 		if err != nil {
 			return fmt.Errorf("cc %s: %w\n%s", source, err, out)
 		}
-		if err := os.Remove(source); err != nil {
+		if err := errors.Join(os.Remove(source), os.Remove(filepath.Join(dir, "libcuda_burn.c"))); err != nil {
 			return err
 		}
 	}

@@ -8,7 +8,7 @@
  * FAKE_GPU_ROOT   a tree of files, and FAKE_GPU_WAKE a list of lines "FILE<tab>TEXT": what each file below the root
  *                 says from the first copy on, as the links of a real card wake up
  * FAKE_GPU_FAULT  a comma list: cuinit-hang context-hang no-device not-ready mismatch busy exclusive prohibited mig out-of-memory
- *                 slow-link (card 1) p2p-hang p2p-corrupt p2p-corrupt-big
+ *                 slow-link (card 1) p2p-hang p2p-corrupt p2p-corrupt-big, and those of libcuda_burn.c
  */
 #define _GNU_SOURCE
 #include <pthread.h>
@@ -16,6 +16,7 @@
 #include <stdio.h>
 #include <stdlib.h>
 #include <string.h>
+#include <sys/mman.h>
 #include <time.h>
 #include <unistd.h>
 
@@ -84,7 +85,8 @@ static int owner(const void *p, size_t n) { /* card, -1 pinned, -2 nobody's */
     return found;
 }
 static char *take(size_t n, int dev) {
-    char *p = calloc(1, n);
+    char *p = n > 1ul << 28 ? mmap(NULL, n, PROT_READ | PROT_WRITE, MAP_PRIVATE | MAP_ANONYMOUS | MAP_NORESERVE, -1, 0) : calloc(1, n);
+    if (p == MAP_FAILED) return NULL;
     pthread_mutex_lock(&lock);
     if (p && nblocks < MAX_BLOCKS) { blocks[nblocks].at = p; blocks[nblocks].size = n; blocks[nblocks++].dev = dev; }
     pthread_mutex_unlock(&lock);
@@ -93,7 +95,7 @@ static char *take(size_t n, int dev) {
 static CUresult give(void *p) {
     CUresult r = 1;
     pthread_mutex_lock(&lock);
-    for (int i = 0; i < nblocks; i++) if (blocks[i].at == p) { blocks[i].at = NULL; free(p); r = 0; break; }
+    for (int i = 0; i < nblocks; i++) if (blocks[i].at == p) { blocks[i].at = NULL; if (blocks[i].size <= 1ul << 28) free(p); else munmap(p, blocks[i].size); r = 0; break; }
     pthread_mutex_unlock(&lock);
     return r;
 }
@@ -123,6 +125,7 @@ CUresult cuDeviceTotalMem_v2(size_t *n, CUdevice d) { (void)d; *n = 24564ul << 2
 CUresult cuDeviceGetAttribute(int *v, int what, CUdevice d) {
     (void)d;
     switch (what) {
+    case 16: *v = 128; return 0;
     case 20: *v = fault("exclusive") ? 3 : fault("prohibited") ? 2 : 0; return 0;
     case 75: *v = 8; return 0;
     case 76: *v = 9; return 0;
@@ -166,7 +169,9 @@ CUresult cuEventRecord(CUevent e, CUstream s) {
     return 0;
 }
 CUresult cuStreamWaitEvent(CUstream s, CUevent e, unsigned flags) { if (flags) return 1; s->ready = later(s->ready, e->at); s->blocked |= e->blocked; return 0; }
+static int lost(int dev);
 CUresult cuEventQuery(CUevent e) {
+    if (lost(e->dev)) return 999;
     if (e->recorded && (e->blocked || now() < e->at)) return 600;
     seen = later(seen, e->at);
     return 0;
@@ -243,11 +248,15 @@ CUresult cuMemsetD32Async(CUdeviceptr dst, unsigned v, size_t count, CUstream s)
     return 0;
 }
 
+#include "libcuda_burn.c"
+
 static const struct { int code; const char *name, *text; } words[] = {
     {0, "CUDA_SUCCESS", "no error"}, {1, "CUDA_ERROR_INVALID_VALUE", "invalid argument"}, {2, "CUDA_ERROR_OUT_OF_MEMORY", "out of memory"},
     {3, "CUDA_ERROR_NOT_INITIALIZED", "initialization error"}, {46, "CUDA_ERROR_DEVICE_UNAVAILABLE", "CUDA-capable device(s) is/are busy or unavailable"},
     {100, "CUDA_ERROR_NO_DEVICE", "no CUDA-capable device is detected"}, {101, "CUDA_ERROR_INVALID_DEVICE", "invalid device ordinal"},
     {201, "CUDA_ERROR_INVALID_CONTEXT", "invalid device context"}, {217, "CUDA_ERROR_PEER_ACCESS_UNSUPPORTED", "peer access is not supported between these two devices"},
+    {218, "CUDA_ERROR_INVALID_PTX", "a PTX JIT compilation failed"}, {221, "CUDA_ERROR_JIT_COMPILER_NOT_FOUND", "PTX JIT compiler library not found"},
+    {222, "CUDA_ERROR_UNSUPPORTED_PTX_VERSION", "the provided PTX was compiled with an unsupported toolchain."}, {500, "CUDA_ERROR_NOT_FOUND", "named symbol not found"}, {999, "CUDA_ERROR_UNKNOWN", "unknown error"},
     {400, "CUDA_ERROR_INVALID_HANDLE", "invalid resource handle"}, {600, "CUDA_ERROR_NOT_READY", "device not ready"},
     {704, "CUDA_ERROR_PEER_ACCESS_ALREADY_ENABLED", "peer access is already enabled"}, {802, "CUDA_ERROR_SYSTEM_NOT_READY", "system not yet initialized"},
     {803, "CUDA_ERROR_SYSTEM_DRIVER_MISMATCH", "system has unsupported display driver / cuda driver combination"},

@@ -56,7 +56,12 @@ const (
 	KeyWedged         = "wedged" // hung in state D
 	KeyCrash          = "crash"
 	KeyWrongSums      = "wrong-sums"
-	KeyCorrupt        = "corrupt" // a P2P copy changed the data
-	KeyNetwork        = "network" // no interface or no way to another host
-	KeyHelper         = "helper"  // the helper itself could not go on: no pipe, no process
+	KeyCorrupt        = "corrupt"  // a P2P copy changed the data
+	KeyNetwork        = "network"  // no interface or no way to another host
+	KeyNoJIT          = "no-jit"   // CUDA 221: libnvidia-ptxjitcompiler.so.1 is missing
+	KeyPTX            = "ptx"      // CUDA 209, 218, 222: the driver does not take the kernels
+	KeyWatchdog       = "watchdog" // CUDA 702: a kernel ran too long for a card that drives a display
+	KeyLittleMemory   = "little-memory"
+	KeySilent         = "silent" // the controller was not heard for too long
+	KeyHelper         = "helper" // the helper itself could not go on: no pipe, no process
 )

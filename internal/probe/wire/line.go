@@ -18,6 +18,7 @@ type Line struct {
 	Log       *NCCLLog   `json:"log,omitempty"`
 	Library   *Library   `json:"library,omitempty"`
 	Reach     *Reach     `json:"reach,omitempty"`
+	Burn      *Burn      `json:"burn,omitempty"`
 	ID        string     `json:"id,omitempty"` // of PhaseID: NCCL's unique id, hex
 	Outcome   string     `json:"outcome,omitempty"`
 }
@@ -61,13 +62,13 @@ const (
 var phaseLimits = map[string]float64{
 	PhaseLoadCUDA: 20, PhaseCUDAInit: 45, PhaseDevices: 20, PhaseLoadNCCL: 30, PhaseContext: 45, PhaseMemory: 45,
 	PhaseLinkAlone: 30, PhaseLinkAll: 30, PhaseLinkBusy: 30, PhasePeerStaged: 20, PhasePeerP2P: 20,
-	PhaseID: 20, PhaseNCCLInit: 60, PhaseNCCLFirst: 45, PhaseNCCLMeasure: 60, PhaseNCCLEnd: 20, PhaseExit: 30,
+	PhaseBurnLoad: 90, PhaseBurn: 30, PhaseID: 20, PhaseNCCLInit: 60, PhaseNCCLFirst: 45, PhaseNCCLMeasure: 60, PhaseNCCLEnd: 20, PhaseExit: 30,
 }
 
 // acrossInit is the limit of PhaseNCCLInit between hosts, seconds.
 const acrossInit = 120
 
-// PhaseLimit is the limit of a phase under a request, seconds. PhaseLinkBusy has the asked seconds on top.
+// PhaseLimit is the limit of a phase under a request, seconds. PhaseLinkBusy and PhaseBurn have the asked seconds on top.
 func PhaseLimit(r Request, phase string) float64 {
 	limit, asked := r.Deadlines[phase]
 	if !asked || limit <= 0 {
@@ -81,6 +82,9 @@ func PhaseLimit(r Request, phase string) float64 {
 	}
 	if phase == PhaseLinkBusy && r.Links != nil {
 		limit += r.Links.Busy
+	}
+	if phase == PhaseBurn && r.Burn != nil {
+		limit += r.Burn.Seconds
 	}
 	return limit
 }

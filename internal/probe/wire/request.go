@@ -49,6 +49,7 @@ type Request struct {
 	AllReduce *AllReduceRequest `json:"all_reduce,omitempty"`
 	Across    *AcrossRequest    `json:"across,omitempty"`
 	Reach     *ReachRequest     `json:"reach,omitempty"`
+	Burn      *BurnRequest      `json:"burn,omitempty"`
 }
 
 // DefaultLimit of a request, seconds.
@@ -105,6 +106,10 @@ func (r Request) Check() error {
 	case CommandHello, CommandLinks, CommandPeers, CommandAllReduce:
 	case CommandAcross:
 		if err := r.Across.check(); err != nil {
+			return err
+		}
+	case CommandBurn:
+		if err := r.Burn.check(); err != nil {
 			return err
 		}
 	case CommandReach:

@@ -15,6 +15,8 @@ var phaseWords = map[string]string{
 	PhasePeerStaged: "copying between cards through the host",
 	PhasePeerP2P:    "copying between cards directly, every byte compared",
 	PhaseReach:      "finding the way between the hosts",
+	PhaseBurnLoad:   "loading kernels and reserving memory",
+	PhaseBurn:       "all cards under load",
 	PhaseNCCLInit:   "initialising NCCL",
 	PhaseNCCLFirst:  "the first all-reduce",
 	PhaseNCCLEnd:    "closing NCCL",
