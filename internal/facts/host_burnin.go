@@ -12,19 +12,20 @@ const ProbeBurnInPath = "probe/burn-in.json"
 // BurnIn is one run of load on all cards of a host at once, with what was sampled before, during and after it. Times are seconds
 // since the series' first sample.
 type BurnIn struct {
-	Quick    bool           `json:"quick,omitempty"` // minutes: finds what a step of power breaks, proves nothing about heat soak
-	Asked    float64        `json:"asked"`           // s of load that were asked for
-	Begin    float64        `json:"begin"`           // when all cards were put under load; what is before it is the cool baseline
-	End      float64        `json:"end"`             // when the load ended; what is after it is the cool-down
-	Ended    string         `json:"ended"`           // one of the Burn… words
-	Text     string         `json:"text,omitempty"`  // why, in words of the helper, the driver or the connection
-	Key      string         `json:"key,omitempty"`   // of an error: wire.Key…
-	Sampling string         `json:"sampling,omitempty"`
+	Quick    bool           `json:"quick,omitempty"`    // minutes: finds what a step of power breaks, proves nothing about heat soak
+	Asked    float64        `json:"asked"`              // s of load that were asked for
+	Begin    float64        `json:"begin"`              // when all cards were put under load; what is before it is the cool baseline
+	End      float64        `json:"end"`                // when the load ended; what is after it is the cool-down
+	Ended    string         `json:"ended"`              // one of the Burn… words
+	Text     string         `json:"text,omitempty"`     // why, in words of the helper, the driver or the connection
+	Key      string         `json:"key,omitempty"`      // of an error: wire.Key…
+	After    string         `json:"after,omitempty"`    // of a host that went silent: what was found later, one of the After… words
+	Baseline float64        `json:"baseline,omitempty"` // °C: the hottest card before the load
 	Cards    []BurnInCard   `json:"cards,omitempty"`
 	Caps     []CapStep      `json:"caps,omitempty"`     // of a power cap sweep, in the order in which they were tried
 	Advice   float64        `json:"advice,omitempty"`   // W: the cap that the sweep recommends; 0 none
 	Restored string         `json:"restored,omitempty"` // of a sweep: "" when every limit is back as it was, else what is not
-	Series   *sample.Series `json:"series,omitempty"`   // nil when nothing could be sampled; Sampling says why
+	Series   *sample.Series `json:"series,omitempty"`   // nil when nothing was sampled
 	Source   string         `json:"source"`
 }
 
@@ -36,10 +37,18 @@ const (
 	BurnXid      = "xid"       // the kernel said that a card fell off the bus (Xid 79)
 	BurnLostCard = "lost-card" // a card does not answer any more
 	BurnLostHost = "lost-host" // the host went silent under load
+	BurnBlind    = "blind"     // the cards could not be sampled any more: load is not left unwatched
 	BurnHang     = "hang"      // a kernel did not end in time
 	BurnError    = "error"     // the driver refused
 	BurnBusy     = "busy"      // not run: cards are at work
 	BurnMissing  = "missing"   // not run: the host lacks what it takes
+)
+
+// What became of a host that went silent under load.
+const (
+	AfterRebooted = "rebooted"  // it answers again, and was started anew meanwhile
+	AfterSameBoot = "same-boot" // it answers again and had never stopped: the network did
+	AfterSilent   = "silent"    // it does not answer
 )
 
 // Ran says whether there was any load.
