@@ -63,6 +63,7 @@ type Mains struct {
 	Volts    float64
 	Amps     float64 // breaker rating of one circuit
 	Circuits int
+	Shared   string // name of the circuits, where other rigs hang on them too; "" means that none does
 	Range    hcl.Range
 }
 

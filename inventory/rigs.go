@@ -95,7 +95,7 @@ func (b *builder) rig(n *node) *Rig {
 		b.fedTwice(r.PSUs, i, p)
 	}
 	if m := n.one("mains"); m != nil {
-		r.Mains = &Mains{Volts: m.float("volts"), Amps: m.float("amps"), Circuits: int(m.floatOr("circuits", 1)), Range: m.header}
+		r.Mains = &Mains{Volts: m.float("volts"), Amps: m.float("amps"), Circuits: int(m.floatOr("circuits", 1)), Shared: m.text("shared"), Range: m.header}
 	}
 	if c := n.one("chassis"); c != nil {
 		r.Chassis = b.chassis(c, r.Cards)

@@ -139,6 +139,7 @@ func mainsBlock() *block {
 		{name: "volts", kind: cty.Number, required: true, ok: between(50, 1000), doc: "Volts at the socket."},
 		{name: "amps", kind: cty.Number, required: true, ok: between(1, 1000), doc: "Rating of the breaker of one circuit."},
 		{name: "circuits", kind: cty.Number, ok: whole(1, 64), doc: "Circuits with a breaker of their own. Default: 1."},
+		{name: "shared", kind: cty.String, doc: "Name of these circuits, when other rigs hang on them too: `probe burn-in` puts rigs that name the same circuits under load together only when they bear it."},
 	}}
 }
 

@@ -37,6 +37,8 @@ type checkFlags struct {
 	since      string // what to compare with
 	watch      time.Duration
 	across     bool // one all-reduce over several rigs
+	burn       burnFlags
+	burnOpt    *probe.BurnOptions // of burn, understood
 
 	given func(flag string) bool // whether a flag was given, be it with an empty value
 }
@@ -186,6 +188,9 @@ func (r rounds) deliver(env *environment, run judgement, live []*stream, failure
 // options are what a run measures and keeps.
 func (f *checkFlags) options(sel checks.Selection) fleet.Options {
 	opt := probe.Options{Engine: f.engine, Limit: f.probeLimit, Force: f.force, Small: f.small, AllReduce: sel.Has("nccl.all-reduce")}
+	if opt.Burn = f.burnOpt; opt.Burn != nil && !sel.Has("link.bandwidth") {
+		return fleet.Options{Parallel: f.target.parallel, Probe: true, ProbeOpt: probe.Options{Burn: opt.Burn}, Serials: f.target.serials, Tool: version}
+	}
 	opt.Links = sel.Has("link.bandwidth") || sel.Has("topology.p2p") || sel.Has("pcie.width") || sel.Has("pcie.speed")
 	return fleet.Options{
 		Parallel: f.target.parallel, Probe: (opt.Links || opt.AllReduce) && !f.noProbe, ProbeOpt: opt,
@@ -306,7 +311,9 @@ func (f *checkFlags) validate(sel checks.Selection) error {
 	default:
 		return usage("--fail-on %s: it takes fail, warn or unknown", f.failOn)
 	}
-	return nil
+	var err error
+	f.burnOpt, err = f.burn.options()
+	return err
 }
 
 // misplaced finds the folder of --save where a rig should be: it wants an equals sign.

@@ -83,7 +83,7 @@ func checkNames() []string {
 
 func faultNames() []string {
 	var out []string
-	for _, f := range rigsim.Faults() {
+	for _, f := range append(rigsim.Faults(), rigsim.BurnFaults()...) {
 		out = append(out, string(f.Kind))
 	}
 	return out

@@ -121,7 +121,7 @@ func (f *demoFlags) specs() ([]rigsim.Spec, error) {
 }
 
 func faultNamed(name string) (rigsim.Fault, bool) {
-	for _, x := range rigsim.Faults() {
+	for _, x := range append(rigsim.Faults(), rigsim.BurnFaults()...) {
 		if string(x.Kind) == name {
 			return x, true
 		}
@@ -130,7 +130,7 @@ func faultNamed(name string) (rigsim.Fault, bool) {
 }
 
 func listFaults(env *environment) error {
-	for _, x := range rigsim.Faults() {
+	for _, x := range append(rigsim.Faults(), rigsim.BurnFaults()...) {
 		if _, err := fmt.Fprintf(env.stdout, "%-16s %-26s %s\n", x.Kind, strings.Join(x.Checks, ", "), x.Words); err != nil {
 			return err
 		}

@@ -23,7 +23,7 @@ var arrows = map[string][]string{
 	"remediation":          {"checks", "internal/catalog", "internal/lang"},
 	"internal/remote":      {"inventory"},
 	"internal/collect":     {"internal/facts"},
-	"internal/probe":       {"internal/facts", "internal/probe/wire"},
+	"internal/probe":       {"internal/facts", "internal/sample", "internal/probe/wire"},
 	"internal/probe/wire":  {},
 	"cmd/preflight-probe":  {"internal/probe/wire"},
 	"internal/accept":      {},

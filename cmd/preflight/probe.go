@@ -14,16 +14,18 @@ func newProbe(env *environment) *cobra.Command {
 small helper to each rig, which needs the NVIDIA driver there and nothing more, and takes it away.
 Where the helper finds no libnccl, nccl-tests or torch of the rig are used.`,
 		Example: `  preflight probe links -i rigs.hcl
-  preflight probe nccl -i rigs.hcl node-a -v`,
+  preflight probe nccl -i rigs.hcl node-a -v
+  preflight probe burn-in -i rigs.hcl --duration quick`,
 	}
-	c.AddCommand(newProbeLinks(env), newProbeNCCL(env))
+	c.AddCommand(newProbeLinks(env), newProbeNCCL(env), newProbeBurnIn(env))
 	return c
 }
 
 // measures are the checks that each kind of probe decides.
 var measures = map[string][]string{
-	"links": {"link.bandwidth", "topology.p2p", "pcie.width", "pcie.speed"},
-	"nccl":  {"nccl.all-reduce", "topology.p2p", "pcie.width", "pcie.speed"},
+	"links":   {"link.bandwidth", "topology.p2p", "pcie.width", "pcie.speed"},
+	"burn-in": {"pcie.width", "pcie.speed"},
+	"nccl":    {"nccl.all-reduce", "topology.p2p", "pcie.width", "pcie.speed"},
 }
 
 func newProbeLinks(env *environment) *cobra.Command {

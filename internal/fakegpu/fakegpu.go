@@ -30,6 +30,8 @@ type Cards struct {
 	Fault string // comma list, see the C sources
 	Root  string // tree of files in which Wake holds, see the C sources
 	Wake  string
+	Busy  string // a folder for the cards that are under load
+	Speed string // a file that tells what is left of each card's speed
 }
 
 // Env is the environment for a process that is to load the libraries of a directory.
@@ -47,6 +49,9 @@ func (c Cards) Env(dir string) []string {
 	}
 	if c.Wake != "" {
 		env = append(env, "FAKE_GPU_ROOT="+c.Root, "FAKE_GPU_WAKE="+c.Wake)
+	}
+	if c.Busy != "" {
+		env = append(env, "FAKE_GPU_BUSY="+c.Busy, "FAKE_GPU_SPEED="+c.Speed)
 	}
 	if c.P2P {
 		env = append(env, "FAKE_GPU_P2P=1")

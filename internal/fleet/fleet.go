@@ -39,7 +39,10 @@ type Options struct {
 	Catalog  *catalog.Catalog                                  // nil: the embedded one
 	Events   func(Event)                                       // progress; nil for none. Called from several goroutines
 	Save     func(rig *inventory.Rig, s *facts.Snapshot) error // keeps a snapshot; nil for none
-	Finished func(i int, r Result)                             // a rig that is done, before it is seen beside others; nil for none. Called from several goroutines
+	circuits *circuits                                         // shared by the rigs of a run
+	reopen   func(context.Context) (Host, error)               // reaches the rig anew; nil where it cannot be
+
+	Finished func(i int, r Result) // a rig that is done, before it is seen beside others; nil for none. Called from several goroutines
 }
 
 // DefaultParallel is how many rigs are read at once.
@@ -53,6 +56,7 @@ const (
 	Connecting Phase = "connect"
 	Collecting Phase = "collect"
 	Probing    Phase = "probe nccl"
+	Burning    Phase = "burn-in"
 	Done       Phase = "done"
 )
 
@@ -92,6 +96,7 @@ func Run(ctx context.Context, rigs []*inventory.Rig, open Open, o Options) []Res
 	if o.Parallel <= 0 {
 		o.Parallel = DefaultParallel
 	}
+	o.circuits = &circuits{}
 	results := make([]Result, len(rigs))
 	var g errgroup.Group
 	g.SetLimit(o.Parallel)
@@ -145,6 +150,7 @@ func one(ctx context.Context, rig *inventory.Rig, open Open, o Options) Result {
 		return r
 	}
 	defer func() { _ = host.Close() }()
+	o.reopen = func(ctx context.Context) (Host, error) { return open(ctx, rig) }
 	r = on(ctx, host, r, o, say)
 	r.Took = time.Since(start)
 	if o.Save != nil && r.Snapshot != nil {
@@ -179,7 +185,11 @@ func on(ctx context.Context, host Host, r Result, o Options, say func(Phase, str
 	}
 	r.Snapshot = snap
 	if !o.Raw {
-		o.ProbeOpt.Tell = func(what string) { say(Probing, what) }
+		phase := Probing
+		if o.ProbeOpt.Burn != nil && !o.ProbeOpt.AllReduce {
+			phase = Burning
+		}
+		o.ProbeOpt.Tell = func(what string) { say(phase, what) }
 		r = judged(ctx, r, host, o, func(p Phase) { say(p, "") })
 	}
 	return r
@@ -191,11 +201,20 @@ func judged(ctx context.Context, r Result, host Host, o Options, tell func(Phase
 	var err error
 	if o.Probe && ctx.Err() == nil {
 		if probe.Ready(seen, o.ProbeOpt) {
-			tell(Probing)
+			phase := Probing
+			if o.ProbeOpt.Burn != nil && !o.ProbeOpt.AllReduce {
+				phase = Burning
+			}
+			tell(phase)
 		}
 		opt := o.ProbeOpt
 		if r.Rig != nil {
 			opt.Python = r.Rig.Python
+		}
+		if b := opt.Burn; b != nil && o.circuits != nil {
+			mine := *b
+			mine.Started = func(ctx context.Context) (func(), error) { return o.circuits.enter(ctx, r.Rig, seen, o.Catalog) }
+			opt.Burn = &mine
 		}
 		err = probe.Run(ctx, runner{host}, seen, r.Snapshot, opt)
 		if ctx.Err() != nil { // what was cut short by the user says nothing about the rig
@@ -203,6 +222,10 @@ func judged(ctx context.Context, r Result, host Host, o Options, tell func(Phase
 			err = errors.New("the measurement was interrupted")
 		}
 		seen = facts.FromSnapshot(r.Snapshot)
+		if opt.Burn != nil {
+			revisit(ctx, r.Snapshot, seen, o.reopen, o.ProbeOpt.Tell)
+			seen = facts.FromSnapshot(r.Snapshot)
+		}
 	}
 	out := Judge(r.Rig, r.Snapshot, seen, o.Catalog)
 	out.Err = err
@@ -219,6 +242,13 @@ func Judge(rig *inventory.Rig, snap *facts.Snapshot, host *facts.Host, cat *cata
 		host = facts.FromSnapshot(snap)
 	}
 	r := Result{Rig: rig, Snapshot: snap, Host: host}
+	r.Policy = policyOf(rig, host)
+	r.Findings = checks.Run(rig, host, r.Policy, cat)
+	return r
+}
+
+// policyOf is what a rig is judged by.
+func policyOf(rig *inventory.Rig, host *facts.Host) checks.Policy {
 	n := len(host.Cards)
 	var profile *inventory.Profile
 	if rig != nil {
@@ -227,9 +257,7 @@ func Judge(rig *inventory.Rig, snap *facts.Snapshot, host *facts.Host, cat *cata
 			n = *rig.Cards
 		}
 	}
-	r.Policy = checks.PolicyFor(profile, n)
-	r.Findings = checks.Run(rig, host, r.Policy, cat)
-	return r
+	return checks.PolicyFor(profile, n)
 }
 
 // runner lets a probe use a host.

@@ -27,6 +27,8 @@ type Options struct {
 	Python    string        // the Python that the rig names
 	Small     bool          // small copies, for cards that a processor plays
 
+	Burn *BurnOptions // put all cards under load last; nil for not at all
+
 	Tell func(what string) // hears what is measured as it begins; nil for nobody
 
 	helper func(machine string) ([]byte, string, error) // tests put another helper here
@@ -77,6 +79,19 @@ func Run(ctx context.Context, host Host, h *facts.Host, s *facts.Snapshot, o Opt
 	if s.Files == nil {
 		s.Files = map[string][]byte{}
 	}
+	if o.Burn == nil || o.Links || o.AllReduce {
+		if err := measure(ctx, host, h, s, o); err != nil {
+			return err
+		}
+	}
+	if o.Burn != nil && ctx.Err() == nil {
+		return burnIn(ctx, host, h, s, o)
+	}
+	return nil
+}
+
+// measure copies and reduces.
+func measure(ctx context.Context, host Host, h *facts.Host, s *facts.Snapshot, o Options) error {
 	if why, skip := notNow(h, o); skip {
 		if why.Busy != "" || why.Missing != "" {
 			saveRuns(s, why)
@@ -109,6 +124,9 @@ func Run(ctx context.Context, host Host, h *facts.Host, s *facts.Snapshot, o Opt
 
 // Ready says whether Run would measure anything on this host.
 func Ready(h *facts.Host, o Options) bool {
+	if o.Burn != nil {
+		return true
+	}
 	_, skip := notNow(h, o)
 	return !skip
 }

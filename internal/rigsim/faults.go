@@ -47,6 +47,7 @@ type Fault struct {
 	Checks []string // ids of the checks that must find it
 	Traces []string // ids of further checks that may see traces of it, as a consequence or by themselves
 	Probe  bool     // shows only while the all-reduce probe runs
+	Burn   bool     // shows only under a burn-in
 
 	shape  func(*machine) // before addresses are given out
 	plant  func(*machine) // on the laid-out machine
@@ -72,7 +73,7 @@ func smallBARs(m *machine) {
 }
 
 func faultByKind(k Kind) (Fault, bool) {
-	for _, f := range Faults() {
+	for _, f := range append(Faults(), BurnFaults()...) {
 		if f.Kind == k {
 			return f, true
 		}

@@ -30,6 +30,14 @@ func (f *Fleet) GiveLibraries() error {
 	for i, m := range f.machines {
 		root := f.Rigs[i].Root
 		text := strings.Join(m.fakeCards(root).Env(lib), "\n") + "\n"
+		for _, dir := range []string{filepath.Join(dataDir, burningDir), filepath.Join(rootDir, "dev")} {
+			if err := os.MkdirAll(filepath.Join(root, dir), 0o755); err != nil {
+				return err
+			}
+		}
+		if err := os.WriteFile(filepath.Join(root, rootDir, "dev", "kmsg"), nil, 0o644); err != nil { // of what the libraries do to the cards
+			return err
+		}
 		if err := os.WriteFile(filepath.Join(root, gpuEnv), []byte(text), 0o600); err != nil {
 			return err
 		}
@@ -44,7 +52,7 @@ const dataShare = 0.79
 func (m *machine) fakeCards(root string) fakegpu.Cards {
 	c := fakegpu.Cards{
 		Name: "NVIDIA " + gpuModels[m.GPU].Name, Ring: m.NCCL.BusBW, Fault: or(m.NCCL.Library, ncclFaults[m.NCCL.Mode]), P2P: m.P2P == "OK",
-		Root: filepath.Join(root, rootDir), Wake: filepath.Join(root, dataDir, "links-loaded.txt"),
+		Root: filepath.Join(root, rootDir), Wake: filepath.Join(root, dataDir, "links-loaded.txt"), Busy: filepath.Join(root, dataDir, burningDir), Speed: filepath.Join(root, dataDir, "speed"),
 	}
 	for _, card := range m.answering() {
 		c.BDFs = append(c.BDFs, card.BDF)

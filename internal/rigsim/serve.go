@@ -138,6 +138,7 @@ func newHostKey() (ssh.Signer, error) {
 type server struct {
 	rig    Rig
 	config *ssh.ServerConfig
+	fate   fate
 	user   bool // commands run without root's right to read everything
 }
 
@@ -154,7 +155,7 @@ func newServer(rig Rig, m *machine, host ssh.Signer, client ssh.PublicKey) *serv
 		},
 	}
 	config.AddHostKey(host)
-	return &server{rig: rig, config: config, user: m.User}
+	return &server{rig: rig, config: config, user: m.User, fate: fate{dies: m.dies}}
 }
 
 // Env is the environment in which a rig's commands run: its files, its stubs first in PATH.
@@ -182,6 +183,12 @@ func (s *server) serve(ctx context.Context, conn net.Conn) {
 	stop := context.AfterFunc(ctx, func() { _ = conn.Close() })
 	defer stop()
 	defer func() { _ = conn.Close() }()
+	if s.fate.off.Load() {
+		return
+	}
+	over := make(chan struct{})
+	defer close(over)
+	go s.follow(conn, over)
 	sc, channels, requests, err := ssh.NewServerConn(conn, s.config)
 	if err != nil {
 		return

@@ -73,10 +73,8 @@ func csvColumns(m *machine, loaded bool) (names []string, rows [][]string) {
 		}
 		fields := [][2]string{
 			{"index", strconv.Itoa(g.Index)},
-			{"name", "NVIDIA " + g.Model.Name},
-			{"gpu_name", "NVIDIA " + g.Model.Name},
-			{"uuid", g.UUID},
-			{"gpu_uuid", g.UUID},
+			{"name", "NVIDIA " + g.Model.Name}, {"gpu_name", "NVIDIA " + g.Model.Name},
+			{"uuid", g.UUID}, {"gpu_uuid", g.UUID},
 			{"pci.bus_id", "00000000:" + g.BusID},
 			{"gpu_bus_id", "00000000:" + g.BusID},
 			{"driver_version", g.Driver},
@@ -113,6 +111,7 @@ func csvColumns(m *machine, loaded bool) (names []string, rows [][]string) {
 			{"compute_mode", "Default"},
 			{"count", strconv.Itoa(len(m.answering()))},
 			{"serial", "[" + g.Serial + "]"},
+			{"sim.load_gen", strconv.Itoa(g.LoadGen)}, // no field of nvidia-smi: for the stub itself
 			{"compute_cap", map[string]string{"Ampere": "8.6"}[g.Model.Arch]},
 		}
 		names = names[:0]
@@ -235,6 +234,7 @@ func writeTools(t *tree, m *machine) error {
 		}
 		data(name, text)
 	}
+	data("burn.csv", burnCSV(m))
 	data("links-idle.txt", linkFiles(m, false))
 	data("links-loaded.txt", linkFiles(m, true))
 	data("ranks.txt", ranks(m))

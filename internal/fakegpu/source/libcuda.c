@@ -16,6 +16,7 @@
 #include <stdio.h>
 #include <stdlib.h>
 #include <string.h>
+#include <strings.h>
 #include <sys/mman.h>
 #include <time.h>
 #include <unistd.h>
@@ -209,6 +210,7 @@ static unsigned generation; /* of the contents of all cards: an all-reduce of th
 unsigned fake_generation(void) { return generation; }
 static void occupy(CUstream s, double *link, size_t n, double bytes_per_second) {
     wake();
+    if (n <= 4096) { s->ready = begins(s) + 2e-6; return; } /* what is so small waits for nobody */
     double begin = later(begins(s), *link);
     s->ready = *link = begin + n / bytes_per_second;
 }

@@ -4,6 +4,7 @@
  *
  * FAKE_GPU_FREE   free memory of a card, MiB (22000)
  * FAKE_GPU_BUSY   a folder: while kernels run, the file CARD (its address) in it holds the process's number
+ * FAKE_GPU_SPEED  a file of lines "ADDRESS<tab>SHARE": what a power cap leaves of a card's speed
  * FAKE_GPU_FAULT  burn-bits   card 1: one word of each pass after the second keeps two bits from before
  *                 burn-wrong  card 1: every fourth kernel gives one thread another result
  *                 burn-lost   card 1 is lost after FAKE_GPU_AFTER seconds (1.5) of load: every call on it fails from then on
@@ -19,7 +20,39 @@ static struct kernel { enum what what; } kernels[5] = {{0}, {BURN}, {FILL}, {CHE
 static double began[MAX_CARDS]; /* the first kernel on a card */
 
 static double after(void) { const char *v = getenv("FAKE_GPU_AFTER"); return v ? atof(v) : 1.5; }
-static int lost(int dev) { return dev == 1 && fault("burn-lost") && began[dev] && real() - began[dev] > after(); }
+static void fell(int dev) { /* what the kernel says of it, where FAKE_GPU_ROOT has a log */
+    static int said;
+    char bus[32], path[2048];
+    const char *root = getenv("FAKE_GPU_ROOT");
+    if (said++ || !root) return;
+    cuDeviceGetPCIBusId(bus, sizeof bus, dev);
+    bus[strlen(bus) - 2] = 0;
+    snprintf(path, sizeof path, "%s/dev/kmsg", root);
+    FILE *f = fopen(path, "a");
+    if (f) { fprintf(f, "NVRM: Xid (PCI:%s): 79, pid=%d, name=helper, GPU has fallen off the bus.\n", bus, (int)getpid()); fclose(f); }
+}
+static int lost(int dev) {
+    if (dev != 1 || !fault("burn-lost") || !began[dev] || real() - began[dev] <= after()) return 0;
+    fell(dev);
+    return 1;
+}
+static double share(int dev) { /* of its speed that a power cap leaves to a card; looked up once a second */
+    static double last[MAX_CARDS], value[MAX_CARDS];
+    char bus[32], line[128];
+    const char *file = getenv("FAKE_GPU_SPEED");
+    if (!file || (last[dev] && real() - last[dev] < 1)) return value[dev] ? value[dev] : 1;
+    last[dev] = real();
+    cuDeviceGetPCIBusId(bus, sizeof bus, dev);
+    FILE *f = fopen(file, "r");
+    while (f && fgets(line, sizeof line, f)) {
+        char *tab = strchr(line, '\t');
+        if (!tab) continue;
+        *tab = 0;
+        if (!strcasecmp(line, bus) && atof(tab + 1) > 0) value[dev] = atof(tab + 1);
+    }
+    if (f) fclose(f);
+    return value[dev] ? value[dev] : 1;
+}
 
 CUresult cuMemGetInfo_v2(size_t *free_bytes, size_t *total) {
     if (!current) return 201;
@@ -86,7 +119,7 @@ CUresult cuLaunchKernel(struct kernel *k, unsigned gx, unsigned gy, unsigned gz,
         for (uint64_t i = 0; i < threads; i++) a[i] = arithmetic((uint32_t)i, iterations);
         rounds[dev]++;
         if (sick && fault("burn-wrong") && rounds[dev] > 8 && rounds[dev] % 4 == 0) a[777] ^= 0x00400000;
-        took = 512.0 * threads * iterations / 165e12; /* a 4090's tensor cores with sums of 32 bits */
+        took = 512.0 * threads * iterations / 165e12 / share(dev); /* a 4090's tensor cores with sums of 32 bits */
         if (sick && fault("burn-slow") && real() - began[dev] > after()) took *= 2;
         if (sick && fault("burn-hang") && real() - began[dev] > after()) s->blocked = 1;
     } else if (k->what == COMPARE) {
