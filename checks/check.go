@@ -44,6 +44,7 @@ func All() []Check {
 		runtimeTorch, containerRuntime, containerShm, hostMemlock, hostPorts,
 		linkBandwidth,
 		ncclAllReduce,
+		burnThermal, burnPower, burnMemory,
 		clusterConsistency,
 	}
 }

@@ -11,6 +11,7 @@ import (
 //
 //	own: the card's generation (driver, else catalogue); reach: what card, ports and slot can all do
 //	seen under load below reach        fail
+//	a generation lost while the card computed (burn-in)   fail
 //	reach below own                    warn: an older slot, CPU or riser, or a slot forced down in the BIOS
 //	seen under load at reach           pass
 //	not seen under load                pass: "capable of Gen N, not yet seen under load"
@@ -48,6 +49,9 @@ func speedOf(s Subject, c facts.Card) Finding {
 	}
 	if !own.Known() || !reach.Known() {
 		return unknown(c.BDF, "%s: what card or slot can do is not known", c.BDF).knownBy("give a snapshot of the host, or nvidia-smi -q -x of driver 525 or later")
+	}
+	if f, bad := slowed(s, c); bad {
+		return f
 	}
 	evidence := []Evidence{ev(own), ev(reach), ev(c.Link.Speed), ev(c.Gen.Current)}
 	loaded, at := loadedGen(s, c)

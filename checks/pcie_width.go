@@ -16,6 +16,7 @@ import (
 //	                                                limit by design: the table below
 //	the card, current against its own maximum:
 //	  equal                                         pass
+//	  lanes lost while the card computed            fault: fail (burn-in)
 //	  below, because the slot has no more lanes     limit by design
 //
 //	limit    1–2 cards   3 and more             with allow_x8
@@ -99,6 +100,9 @@ func uplinkWidth(s Subject, h hop) (Finding, bool) {
 func lanes(n int) string { return "x" + strconv.Itoa(n) }
 
 func linkWidth(s Subject, c facts.Card, h hop) Finding {
+	if f, bad := narrowed(s, c, h); bad {
+		return f
+	}
 	w, own := cardWidth(s, c, h), ownWidth(s, c)
 	if !w.Known() || w.Value == 0 {
 		return unknown(c.BDF, "%s: the link width is not known", c.BDF).knownBy("give a snapshot of the host, lspci -vvv as root or nvidia-smi -q -x")

@@ -20,8 +20,14 @@ type Policy struct {
 	NCCLPass   float64 // share of the expected bus bandwidth that passes
 	NCCLWarn   float64 // share below which it fails
 	RequireP2P bool
+	BurnHot    float64  // °C of a core after the first minute of a burn-in, above which it fails
+	BurnWarm   float64  // °C above which it warns
+	BurnSpread float64  // K between the hottest and the coolest card, above which it warns
+	BurnSag    float64  // share of its clock that a card may lose between the fifth minute and the end
+	BurnLoad   float64  // share of the power limit that a card must reach for the load to prove anything
 	Require    []string // check ids whose unknown makes the exit code 4; nil: the default
 
+	Asked  map[string]bool // checks of what is run only when asked for, and was asked for
 	Ignore map[string]bool // checks that the user chose not to look at
 }
 
@@ -52,6 +58,7 @@ func PolicyFor(p *inventory.Profile, cards int) Policy {
 	out := Policy{
 		PSUMargin: 1.2, PSUNote: 1.3, Cores: t.cores, RAMPerCard: 32, StorageTB: t.storageTB, FreeSlots: 1,
 		TightFails: t.tightFails, MainsLoad: 0.8, NCCLPass: 0.70, NCCLWarn: 0.35,
+		BurnHot: 85, BurnWarm: 80, BurnSpread: 12, BurnSag: 0.10, BurnLoad: 0.75,
 	}
 	if p == nil {
 		return out
@@ -67,6 +74,11 @@ func PolicyFor(p *inventory.Profile, cards int) Policy {
 	set(&out.NCCLPass, p.NCCLPass)
 	set(&out.NCCLWarn, p.NCCLWarn)
 	set(&out.RequireP2P, p.RequireP2P)
+	set(&out.BurnHot, p.BurnHot)
+	set(&out.BurnWarm, p.BurnWarm)
+	set(&out.BurnSpread, p.BurnSpread)
+	set(&out.BurnSag, p.BurnSag)
+	set(&out.BurnLoad, p.BurnLoad)
 	out.Require = p.Require
 	return out
 }
@@ -86,6 +98,10 @@ var declarative = map[string]func(*inventory.Rig) bool{
 	"gpu.count":            func(r *inventory.Rig) bool { return r.Cards != nil },
 }
 
+// onRequest are the checks of what takes minutes and is run only when somebody asks for it: unless a profile requires them, or
+// the run asked for them, nobody misses their result.
+var onRequest = map[string]bool{"burn-in.thermal": true, "burn-in.power": true, "burn-in.memory": true}
+
 // Required says whether an unknown of this check makes the exit code 4.
 func (p Policy) Required(rig *inventory.Rig, check string) bool {
 	if p.Ignore[check] {
@@ -93,6 +109,9 @@ func (p Policy) Required(rig *inventory.Rig, check string) bool {
 	}
 	if p.Require != nil {
 		return slices.Contains(p.Require, check)
+	}
+	if onRequest[check] {
+		return p.Asked[check]
 	}
 	declared, needs := declarative[check]
 	return !needs || (rig != nil && declared(rig))

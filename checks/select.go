@@ -11,6 +11,8 @@ import (
 type Selection struct {
 	Only []string
 	Skip []string
+	// Asked are checks of what the run does only because somebody asked for it: that they stay unknown is then a result.
+	Asked []string
 }
 
 // Validate refuses names that match no check, since a typo would silently check nothing.
@@ -50,6 +52,12 @@ func (s Selection) Has(id string) bool {
 // Apply replaces the findings of checks that the user chose not to look at: that is unknown, not a pass. It returns
 // the policy under which those unknowns are not required.
 func (s Selection) Apply(fs []Finding, p Policy) ([]Finding, Policy) {
+	if len(s.Asked) > 0 {
+		p.Asked = map[string]bool{}
+		for _, id := range s.Asked {
+			p.Asked[id] = true
+		}
+	}
 	if len(s.Only) == 0 && len(s.Skip) == 0 {
 		return fs, p
 	}

@@ -44,6 +44,7 @@ func (b *builder) profile(n *node) *Profile {
 		AllowX8: n.boolPtr("allow_x8"), Cores: n.intPtr("cores"), RAMPerCard: n.floatPtr("ram_per_card_gib"),
 		StorageTB: n.floatPtr("storage_tb"), FreeSlots: n.intPtr("free_slots"), MainsLoad: n.floatPtr("mains_load"),
 		NCCLPass: n.floatPtr("nccl_pass"), NCCLWarn: n.floatPtr("nccl_warn"), RequireP2P: n.boolPtr("require_p2p"),
+		BurnHot: n.floatPtr("burn_hot"), BurnWarm: n.floatPtr("burn_warm"), BurnSpread: n.floatPtr("burn_spread"), BurnSag: n.floatPtr("burn_sag"), BurnLoad: n.floatPtr("burn_load"),
 		Require: n.texts("require"), Acceptance: n.boolPtr("acceptance"), Range: n.header,
 	}
 	first := map[string]hcl.Range{}
@@ -110,6 +111,11 @@ func mergeProfile(under, over *Profile) *Profile {
 	pick(&out.NCCLPass, under.NCCLPass)
 	pick(&out.NCCLWarn, under.NCCLWarn)
 	pick(&out.RequireP2P, under.RequireP2P)
+	pick(&out.BurnHot, under.BurnHot)
+	pick(&out.BurnWarm, under.BurnWarm)
+	pick(&out.BurnSpread, under.BurnSpread)
+	pick(&out.BurnSag, under.BurnSag)
+	pick(&out.BurnLoad, under.BurnLoad)
 	pick(&out.Acceptance, under.Acceptance)
 	if out.Require == nil {
 		out.Require = under.Require

@@ -86,23 +86,24 @@ type Slot struct {
 
 // Profile is a named policy. A nil value means: as in the profile it extends, at last the built-in table.
 type Profile struct {
-	Name       string
-	Extends    string
-	PSUMargin  *float64 // usable ÷ draw below this fails
-	PSUNote    *float64 // below this passes with a note
-	AllowX8    *bool    // an x8 link by design passes
-	Cores      *int     // physical cores for the whole rig
-	RAMPerCard *float64 // GiB
-	StorageTB  *float64 // NVMe, 10^12 bytes
-	FreeSlots  *int     // between air-cooled cards
-	MainsLoad  *float64 // continuous share of a breaker's rating; default 0.8
-	NCCLPass   *float64 // share of the expectation
-	NCCLWarn   *float64
-	RequireP2P *bool
-	Require    []string // check ids; nil means the default
-	Acceptance *bool
-	Rules      []SiteRule
-	Range      hcl.Range
+	Name                                             string
+	Extends                                          string
+	PSUMargin                                        *float64 // usable ÷ draw below this fails
+	PSUNote                                          *float64 // below this passes with a note
+	AllowX8                                          *bool    // an x8 link by design passes
+	Cores                                            *int     // physical cores for the whole rig
+	RAMPerCard                                       *float64 // GiB
+	StorageTB                                        *float64 // NVMe, 10^12 bytes
+	FreeSlots                                        *int     // between air-cooled cards
+	MainsLoad                                        *float64 // continuous share of a breaker's rating; default 0.8
+	NCCLPass                                         *float64 // share of the expectation
+	NCCLWarn                                         *float64
+	RequireP2P                                       *bool
+	BurnHot, BurnWarm, BurnSpread, BurnSag, BurnLoad *float64 // of a burn-in, see the profile block
+	Require                                          []string // check ids; nil means the default
+	Acceptance                                       *bool
+	Rules                                            []SiteRule
+	Range                                            hcl.Range
 }
 
 // SiteRule is a site's own check: an HCL expression over facts.

@@ -86,6 +86,11 @@ func profileBlock() *block {
 	share := between(0, 1)
 	return &block{name: "profile", label: "name", many: true, doc: "A named policy. What is left out comes from the profile it extends, at last from the built-in table (`default`).", attrs: []attr{
 		{name: "extends", kind: cty.String, ok: filled, doc: "The profile to start from; `default` when left out."},
+		{name: "burn_hot", kind: cty.Number, ok: between(50, 110), doc: "°C of a card's core above which a burn-in fails, after its first minute. Built in: 85."},
+		{name: "burn_warm", kind: cty.Number, ok: between(40, 110), doc: "°C above which it warns. Built in: 80."},
+		{name: "burn_spread", kind: cty.Number, ok: between(1, 60), doc: "Kelvin between the hottest and the coolest card above which it warns. Built in: 12."},
+		{name: "burn_sag", kind: cty.Number, ok: between(0, 1), doc: "Share of its clock that a card may lose between the fifth minute of load and the end. Built in: 0.1."},
+		{name: "burn_load", kind: cty.Number, ok: between(0, 1), doc: "Share of the power limit that a card must reach for the load to prove anything. Built in: 0.75; 0.6 for Hopper and later, whose full speed our kernels do not reach."},
 		{name: "psu_margin", kind: cty.Number, ok: above(0), doc: "Usable watts ÷ draw below this fails. Built in: 1.2."},
 		{name: "psu_note", kind: cty.Number, ok: above(0), doc: "Below this passes with a note. Built in: 1.3."},
 		{name: "allow_x8", kind: cty.Bool, doc: "A link that is x8 by design passes. Built in: `false`."},

@@ -49,7 +49,9 @@ container.runtime/no-cgroups container.shm/small container.shm/full host.memlock
 cluster.consistency/driver cluster.consistency/nccl cluster.consistency/kernel cluster.consistency/cmdline cluster.consistency/bios
 cluster.consistency/vbios cluster.consistency/persistence cluster.consistency/power
 link.bandwidth/slow link.bandwidth/crowded topology.p2p/corrupt topology.p2p/slow nccl.all-reduce/wedged
-nccl.all-reduce/unreachable nccl.all-reduce/nccl-versions nccl.all-reduce/slow-network nccl.all-reduce/across-hang`)
+nccl.all-reduce/unreachable nccl.all-reduce/nccl-versions nccl.all-reduce/slow-network nccl.all-reduce/across-hang
+burn-in.thermal/hot burn-in.thermal/power-brake burn-in.thermal/spread burn-in.power/host-lost burn-in.power/card-lost burn-in.power/low-load
+burn-in.memory/wrong-bits burn-in.memory/ecc burn-in.memory/xid`)
 
 func TestEveryCodeHasARemedy(t *testing.T) {
 	c := remedies(t)

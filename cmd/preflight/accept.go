@@ -147,6 +147,7 @@ func runAccept(ctx context.Context, env *environment, f *acceptFlags, globs []st
 	if err := f.check.validate(sel); err != nil {
 		return err
 	}
+	sel.Asked = f.check.burn.asked(f.check.burnOpt)
 	t, err := f.resolve(env, globs)
 	if err != nil {
 		return err

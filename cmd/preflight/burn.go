@@ -109,6 +109,17 @@ func (b *burnFlags) bounds() error {
 	return nil
 }
 
+// asked are the checks that a burn-in of this length is expected to decide.
+func (b *burnFlags) asked(o *probe.BurnOptions) []string {
+	switch {
+	case o == nil:
+		return nil
+	case o.Quick:
+		return []string{"burn-in.power", "burn-in.memory"}
+	}
+	return []string{"burn-in.thermal", "burn-in.power", "burn-in.memory"}
+}
+
 func newProbeBurnIn(env *environment) *cobra.Command {
 	f := &checkFlags{only: measures["burn-in"], failOn: "fail", engine: "auto", probeLimit: probe.DefaultLimit}
 	c := &cobra.Command{

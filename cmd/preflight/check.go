@@ -103,6 +103,7 @@ func runCheck(ctx context.Context, env *environment, f *checkFlags, globs []stri
 	if err := f.validate(sel); err != nil {
 		return err
 	}
+	sel.Asked = f.burn.asked(f.burnOpt)
 	sinks, err := f.output.sinks(env)
 	if err != nil {
 		return err

@@ -19,7 +19,7 @@ var arrows = map[string][]string{
 	"internal/lang":        {},
 	"inventory":            {"internal/catalog"},
 	"internal/facts":       {"internal/catalog", "internal/probe/wire", "internal/sample"},
-	"checks":               {"inventory", "internal/facts", "internal/catalog"},
+	"checks":               {"internal/sample", "inventory", "internal/facts", "internal/catalog"},
 	"remediation":          {"checks", "internal/catalog", "internal/lang"},
 	"internal/remote":      {"inventory"},
 	"internal/collect":     {"internal/facts"},

@@ -24,7 +24,7 @@ Where the helper finds no libnccl, nccl-tests or torch of the rig are used.`,
 // measures are the checks that each kind of probe decides.
 var measures = map[string][]string{
 	"links":   {"link.bandwidth", "topology.p2p", "pcie.width", "pcie.speed"},
-	"burn-in": {"pcie.width", "pcie.speed"},
+	"burn-in": {"burn-in.thermal", "burn-in.power", "burn-in.memory", "pcie.width", "pcie.speed"},
 	"nccl":    {"nccl.all-reduce", "topology.p2p", "pcie.width", "pcie.speed"},
 }
 
