@@ -57,8 +57,8 @@ func (t burnTrack) span(from, to float64) burnTrack {
 	return out
 }
 
-// steady is a track without the first seconds, in which clocks and power are on their way.
-func (t burnTrack) steady() burnTrack { return t.span(startUp, t.seconds) }
+// steady is a track without the first seconds, in which clocks and power are on their way; of a very short load the later part.
+func (t burnTrack) steady() burnTrack { return t.span(min(startUp, t.seconds/2), t.seconds) }
 
 // mean of a metric; false when it was never given.
 func (t burnTrack) mean(m sample.Metric) (float64, bool) {

@@ -128,6 +128,7 @@ func TestBurnInPower(t *testing.T) {
 	runRows(t, "burn-in.power", append(noLoad(), []row{
 		{"bears it", 4, burn(fullBurn, nil), Pass, ""},
 		{"a short one proves it as well", 4, burn(180, nil), Pass, ""},
+		{"even a very short one", 4, burn(8, nil), Pass, ""},
 		{"started anew", 4, burn(20, lost(facts.AfterRebooted)), Fail, "burn-in.power/host-lost"},
 		{"vanished", 4, burn(20, lost(facts.AfterSilent)), Fail, "burn-in.power/host-lost"},
 		{"the network went", 4, burn(20, lost(facts.AfterSameBoot)), Unknown, ""},

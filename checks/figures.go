@@ -16,6 +16,7 @@ type Figures struct {
 	Mains     *MainsFigure   `json:"mains,omitempty"`
 	AllReduce []ReduceFigure `json:"all_reduce"`
 	Places    []PlaceFigure  `json:"places"`
+	BurnIn    *BurnFigure    `json:"burn_in,omitempty"`
 }
 
 // LinkFigure is one PCIe link on the way from the processor to a card that trains.
@@ -89,7 +90,7 @@ type PlaceFigure struct {
 // FiguresOf gives the numbers of one rig.
 func FiguresOf(rig *inventory.Rig, host *facts.Host, policy Policy, cat *catalog.Catalog) Figures {
 	s := newSubject(rig, host, policy, cat)
-	return Figures{Links: linkFigures(s), Power: powerFigures(s), Mains: mainsFigure(s), AllReduce: reduceFigures(s), Places: placeFigures(s)}
+	return Figures{Links: linkFigures(s), Power: powerFigures(s), Mains: mainsFigure(s), AllReduce: reduceFigures(s), Places: placeFigures(s), BurnIn: burnFigure(s)}
 }
 
 // linkFigures lists every link between root port and card once, and marks the slowest of each way.

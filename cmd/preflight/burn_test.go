@@ -1,6 +1,7 @@
 package main
 
 import (
+	"encoding/json"
 	"os"
 	"path/filepath"
 	"strings"
@@ -9,6 +10,7 @@ import (
 
 	"preflight/checks"
 	"preflight/internal/facts"
+	"preflight/internal/report"
 	"preflight/internal/rigsim"
 	"preflight/internal/sample"
 )
@@ -41,7 +43,22 @@ func burnt(t *testing.T, rigs *rigsim.Fleet, run func(...string) (int, string, s
 	if len(all) == 0 {
 		t.Fatalf("exit %d, nothing is kept\n%s%s", code, out, stderr)
 	}
-	return all, code, out + stderr
+	reports, _ := filepath.Glob(filepath.Join(dir, "*", "report.json"))
+	var r report.Report
+	raw, err := os.ReadFile(reports[0])
+	if err == nil {
+		err = json.Unmarshal(raw, &r)
+	}
+	if err != nil {
+		t.Fatal(err)
+	}
+	verdicts := "\n"
+	for _, g := range r.Rigs {
+		for _, f := range g.Findings {
+			verdicts += g.Name + " " + f.Check + " " + string(f.Verdict) + "\n"
+		}
+	}
+	return all, code, out + stderr + verdicts
 }
 
 func burning(name string, faults ...rigsim.Kind) rigsim.Spec {
@@ -56,7 +73,7 @@ func TestBurnInOverSSH(t *testing.T) {
 	if err := rigs.GiveLibraries(); err != nil {
 		t.Skip(err)
 	}
-	all, _, said := burnt(t, rigs, run, "--duration", "7s")
+	all, code, said := burnt(t, rigs, run, "--duration", "7s")
 	for name, want := range map[string]string{"sound": facts.BurnDone, "bits": facts.BurnDone, "wrong": facts.BurnDone, "lost": facts.BurnXid, "silent": facts.BurnLostHost} {
 		if b := all[name]; b == nil || b.Ended != want || b.Ended != facts.BurnDone && b.Text == "" || !b.Ran() || b.Series == nil {
 			t.Errorf("%s: %+v, want it to end with %s\n%s", name, b, want, said)
@@ -64,6 +81,17 @@ func TestBurnInOverSSH(t *testing.T) {
 	}
 	if t.Failed() {
 		return
+	}
+	for _, want := range []string{
+		"sound burn-in.power pass", "sound burn-in.memory pass", "sound burn-in.thermal unknown", "bits burn-in.memory fail", "wrong burn-in.memory fail",
+		"bits burn-in.power pass", "lost burn-in.power fail", "silent burn-in.power fail", "silent burn-in.memory unknown",
+	} {
+		if !strings.Contains(said, "\n"+want+"\n") {
+			t.Errorf("no %q in\n%s", want, said)
+		}
+	}
+	if code != checks.ExitFail {
+		t.Errorf("exit %d", code)
 	}
 	if b := all["silent"]; b.After != facts.AfterRebooted {
 		t.Errorf("silent: %q afterwards", b.After)
