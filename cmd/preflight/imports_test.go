@@ -30,7 +30,7 @@ var arrows = map[string][]string{
 	"internal/diff":        {"checks"},
 	"internal/export":      {"inventory"},
 	"internal/report":      {"internal/accept", "internal/diff", "remediation", "checks", "internal/facts", "internal/lang"},
-	"internal/report/html": {"internal/report", "internal/accept", "checks", "internal/facts", "internal/lang"},
+	"internal/report/html": {"internal/sample", "internal/report", "internal/accept", "checks", "internal/facts", "internal/lang"},
 	"internal/fleet":       {"internal/collect", "internal/probe", "internal/facts", "internal/catalog", "inventory", "checks"},
 	"internal/progress":    {"internal/fleet", "checks"},
 	"internal/fakegpu":     {},

@@ -20,6 +20,7 @@ type BurnIn struct {
 	Text     string         `json:"text,omitempty"`     // why, in words of the helper, the driver or the connection
 	Key      string         `json:"key,omitempty"`      // of an error: wire.Key…
 	After    string         `json:"after,omitempty"`    // of a host that went silent: what was found later, one of the After… words
+	Abort    float64        `json:"abort,omitempty"`    // °C of a core at which the load would have been stopped
 	Baseline float64        `json:"baseline,omitempty"` // °C: the hottest card before the load
 	Cards    []BurnInCard   `json:"cards,omitempty"`
 	Caps     []CapStep      `json:"caps,omitempty"`     // of a power cap sweep, in the order in which they were tried

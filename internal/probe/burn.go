@@ -69,7 +69,7 @@ type burning struct {
 // error; an error says that the host did not answer at all.
 func burnIn(ctx context.Context, host Host, h *facts.Host, s *facts.Snapshot, o Options) error {
 	x := &burning{host: host, h: h, o: o, b: *o.Burn, cards: map[int]*facts.BurnInCard{}, sweep: &sweep{}, sampled: make(chan struct{})}
-	x.result = facts.BurnIn{Quick: x.b.Quick, Asked: x.b.Load.Seconds(), Source: "probe:burn-in"}
+	x.result = facts.BurnIn{Quick: x.b.Quick, Asked: x.b.Load.Seconds(), Abort: x.b.Core, Source: "probe:burn-in"}
 	err := x.whole(ctx)
 	x.mu.Lock()
 	defer x.mu.Unlock()

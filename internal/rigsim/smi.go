@@ -73,10 +73,11 @@ func csvColumns(m *machine, loaded bool) (names []string, rows [][]string) {
 		}
 		fields := [][2]string{
 			{"index", strconv.Itoa(g.Index)},
-			{"name", "NVIDIA " + g.Model.Name}, {"gpu_name", "NVIDIA " + g.Model.Name},
-			{"uuid", g.UUID}, {"gpu_uuid", g.UUID},
-			{"pci.bus_id", "00000000:" + g.BusID},
-			{"gpu_bus_id", "00000000:" + g.BusID},
+			{"name", "NVIDIA " + g.Model.Name},
+			{"gpu_name", "NVIDIA " + g.Model.Name},
+			{"uuid", g.UUID},
+			{"gpu_uuid", g.UUID},
+			{"pci.bus_id", "00000000:" + g.BusID}, {"gpu_bus_id", "00000000:" + g.BusID},
 			{"driver_version", g.Driver},
 			{"vbios_version", g.Model.VBIOS},
 			{"pstate", state},

@@ -32,6 +32,7 @@ type rig struct {
 	Bars    barMap
 	Curve   curve
 	Matrix  matrix
+	Burn    *burnIn // nil where no card was under load
 	Rates   picture // copies between host and cards, as a table
 }
 
@@ -74,6 +75,7 @@ func newRig(r *report.Report, i int, l lang.Language) rig {
 	x.Key, x.Conflicts = keyFacts(g, l), report.Conflicts(g.Host, l)
 	x.Tree, x.Chassis, x.Power = drawTree(g, l), drawChassis(g, l), drawPower(g, l)
 	x.Bars, x.Curve, x.Matrix, x.Rates = drawBars(g, l), drawCurve(g, l), drawMatrix(g, l), rates(g, l)
+	x.Burn = drawBurnIn(g, l)
 	return x
 }
 
