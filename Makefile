@@ -29,6 +29,7 @@ test: helper ## everything that needs nothing but Go and a C compiler; what is s
 test-gpu: build ## on a machine with a real GPU: all that measures, printed as it was seen
 	@if ! [ -e /dev/nvidiactl ]; then echo "skip: no NVIDIA driver on this machine (/dev/nvidiactl)"; exit 0; fi; \
 		for probe in links nccl; do echo "== preflight probe $$probe --local -v"; ./bin/preflight probe $$probe --local -v; echo "exit $$?"; done; \
+		echo "== preflight probe burn-in --local --duration quick"; ./bin/preflight probe burn-in --local --duration quick; echo "exit $$?"; \
 		echo "== preflight check --local"; ./bin/preflight check --local --save=.; echo "exit $$?"
 
 e2e-vm: build ## playbooks on a real Debian in QEMU, with a reboot; root, debootstrap and QEMU, else it says what is missing

@@ -1,10 +1,13 @@
 package main
 
 import (
+	"context"
 	"encoding/json"
 	"os"
 	"path/filepath"
+	"strconv"
 	"strings"
+	"syscall"
 	"testing"
 	"time"
 
@@ -150,6 +153,49 @@ func TestBurnInHeatAndSweep(t *testing.T) {
 	all, _, _ = burnt(t, rigs, run, "--duration", "40s", "--sweep", "450,60")
 	if b := all["hot"]; b.Ended != facts.BurnMissing || b.Ran() || !strings.Contains(b.Text, "a cap of 60 W is outside of what 0000:21:00.0 takes: 150 to 600 W") {
 		t.Errorf("%+v", b)
+	}
+}
+
+// Ctrl-C ends the load within two seconds, says what is known, and the exit code is that of an interruption.
+func TestBurnInInterrupted(t *testing.T) {
+	rigs, _ := served(t, burning("rig"))
+	if err := rigs.GiveLibraries(); err != nil {
+		t.Skip(err)
+	}
+	ctx, interrupt := context.WithCancel(t.Context())
+	defer interrupt()
+	gone := make(chan time.Duration, 1)
+	go func() {
+		dir := filepath.Join(rigs.Rigs[0].Root, "data", "burning")
+		pid := 0
+		for pid == 0 && ctx.Err() == nil {
+			time.Sleep(50 * time.Millisecond)
+			if files, _ := filepath.Glob(dir + "/*"); len(files) == 2 {
+				raw, _ := os.ReadFile(files[0])
+				pid, _ = strconv.Atoi(strings.TrimSpace(string(raw)))
+			}
+		}
+		time.Sleep(time.Second)
+		began := time.Now()
+		interrupt()
+		for syscall.Kill(pid, 0) == nil && time.Since(began) < 10*time.Second {
+			time.Sleep(20 * time.Millisecond)
+		}
+		gone <- time.Since(began)
+	}()
+	b := usual
+	b.duration, b.every = "60s", time.Second
+	f := &checkFlags{
+		failOn: "fail", engine: "auto", probeLimit: 30 * time.Second, only: measures["burn-in"], burn: b, output: outputFlags{format: "text"},
+		target: targetFlags{inventory: rigs.InventoryPath, parallel: 1, ssh: sshFlags{config: os.DevNull}},
+	}
+	code, out, stderr := outcome(t, func(env *environment) error { return runCheck(ctx, env, f, nil) })
+	interrupt()
+	if took := <-gone; took > 2*time.Second {
+		t.Errorf("the load went on for %s", took)
+	}
+	if code != checks.ExitInterrupted || !strings.Contains(out, "burn-in.memory: the load ended after") {
+		t.Errorf("exit %d\n%s%s", code, out, stderr)
 	}
 }
 

@@ -42,7 +42,8 @@ const (
 	peakHot   = 88
 )
 
-// burnCSV says how each card behaves under load: address, idle and peak temperature, watts that it wants, watts that it may, clock.
+// burnCSV says how each card behaves under load: address, idle and peak temperature, watts that it wants, watts that it may, clock,
+// generation of its link.
 func burnCSV(m *machine) string {
 	var b strings.Builder
 	for i, g := range smiGPUs(m) {
@@ -50,7 +51,7 @@ func burnCSV(m *machine) string {
 		if m.hotCard > 0 && i == m.hotCard {
 			peak = peakHot
 		}
-		fmt.Fprintf(&b, "%s\t%d\t%d\t%.0f\t%.0f\t%d\n", g.BDF, g.Temp, peak, g.Model.DefaultW, g.LimitW, 2520)
+		fmt.Fprintf(&b, "%s\t%d\t%d\t%.0f\t%.0f\t%d\t%d\n", g.BDF, g.Temp, peak, g.Model.DefaultW, g.LimitW, 2520, g.LoadGen)
 	}
 	return b.String()
 }

@@ -77,7 +77,8 @@ func csvColumns(m *machine, loaded bool) (names []string, rows [][]string) {
 			{"gpu_name", "NVIDIA " + g.Model.Name},
 			{"uuid", g.UUID},
 			{"gpu_uuid", g.UUID},
-			{"pci.bus_id", "00000000:" + g.BusID}, {"gpu_bus_id", "00000000:" + g.BusID},
+			{"pci.bus_id", "00000000:" + g.BusID},
+			{"gpu_bus_id", "00000000:" + g.BusID},
 			{"driver_version", g.Driver},
 			{"vbios_version", g.Model.VBIOS},
 			{"pstate", state},
@@ -112,7 +113,6 @@ func csvColumns(m *machine, loaded bool) (names []string, rows [][]string) {
 			{"compute_mode", "Default"},
 			{"count", strconv.Itoa(len(m.answering()))},
 			{"serial", "[" + g.Serial + "]"},
-			{"sim.load_gen", strconv.Itoa(g.LoadGen)}, // no field of nvidia-smi: for the stub itself
 			{"compute_cap", map[string]string{"Ampere": "8.6"}[g.Model.Arch]},
 		}
 		names = names[:0]
