@@ -225,7 +225,7 @@ func methodsOf(w Workload, one Rig) []Method {
 // reasons are the four steps in their order.
 func (a Assessment) reasons(alone Memory) []Reason {
 	w, limit := a.Workload, a.Rig.Card.Memory
-	first := Reason{Step: "memory of one card", Good: alone.Fits(), Number: fmt.Sprintf("%s of %s", gb(alone.Total()), gb(limit)), Text: "one card holds it"}
+	first := Reason{Step: "memory of one card", Good: alone.Fits(), Number: fmt.Sprintf("%s needed, %s there", gb(alone.Total()), gb(limit)), Text: "one card holds it"}
 	if !first.Good {
 		first.Text = "one card does not hold it"
 	}

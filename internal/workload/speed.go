@@ -1,16 +1,22 @@
 package workload
 
+import "fmt"
+
 const (
-	srcPasses = "Kaplan 2020: arXiv 2001.08361, §2.1: 2 FLOP a parameter forward, 4 backward; attention 4·L·a·d·s forward"
+	srcMeasured = "measured throughput of one card"
+	srcPasses   = "Kaplan 2020: arXiv 2001.08361, §2.1: 2 FLOP a parameter forward, 4 backward; attention 4·L·a·d·s forward"
 )
 
 // Step is the time of one optimizer step on the rig, seconds (of serving: of one token of each request).
 type Step struct {
 	Compute       float64 `json:"compute_s"`
-	Communication float64 `json:"communication_s"` // on the links
-	Exposed       float64 `json:"exposed_s"`       // of it, what nothing hides
-	Bubble        float64 `json:"bubble_s"`        // stages of a pipeline that wait
-	Tokens        float64 `json:"tokens"`          // of the step, over all cards
+	Communication float64 `json:"communication_s"`   // on the links
+	Exposed       float64 `json:"exposed_s"`         // of it, what nothing hides
+	Bubble        float64 `json:"bubble_s"`          // stages of a pipeline that wait
+	Tokens        float64 `json:"tokens"`            // of the step, over all cards
+	Formula       string  `json:"formula,omitempty"` // of the computing
+	Source        string  `json:"source,omitempty"`
+	Overlap       float64 `json:"overlap"` // share of the computing behind which communication can hide
 	Known         bool    `json:"known"`
 	Why           string  `json:"why,omitempty"` // why it is not known
 }
@@ -75,6 +81,14 @@ func microSeconds(w Workload, r Rig) (float64, bool) {
 	return tokens * w.FLOPs() / (r.Card.TFLOPS * 1e12 * r.Policy.Busy), true
 }
 
+// computing is where the time of a token on one card comes from: the formula, and its source.
+func (w Workload) computing(r Rig) (formula, source string) {
+	if r.Card.Measured > 0 {
+		return fmt.Sprintf("1 ÷ %.0f tokens a second", r.Card.Measured), srcMeasured
+	}
+	return fmt.Sprintf("%.1f GFLOP a token ÷ (%.2f × %.4g TFLOPS)", w.FLOPs()/1e9, r.Policy.Busy, r.Card.TFLOPS), srcPasses
+}
+
 // accumulation is the micro-batches of a step on each card: target ÷ (micro-batch × cards), rounded up. Cards that share
 // one model (tensor, pipeline) work on the same micro-batches.
 func accumulation(w Workload, strategy string, n int) int {
@@ -96,7 +110,8 @@ func StepOf(w Workload, r Rig, strategy string, n int) (Step, []Flow) {
 	if !ok {
 		return Step{Why: "the speed of a card is not known: --tokens-per-second says what one reaches"}, flows
 	}
-	s := Step{Compute: float64(k) * micro, Tokens: float64(k * n * w.MicroBatch * w.Sequence), Known: true}
+	s := Step{Compute: float64(k) * micro, Tokens: float64(k * n * w.MicroBatch * w.Sequence), Known: true, Overlap: r.Policy.Overlap}
+	s.Formula, s.Source = w.computing(r)
 	if strategy == "tensor" || strategy == "pipeline" {
 		s.Compute, s.Tokens = s.Compute/float64(n), s.Tokens/float64(n)
 	}
@@ -149,7 +164,8 @@ func tokenOf(w Workload, r Rig, strategy string, n int) (Step, []Flow) {
 	if strategy == "pipeline" {
 		read *= float64(n) // the stages read one after the other
 	}
-	s := Step{Compute: read / (r.Card.MemoryGBs * 1e9), Tokens: float64(w.Requests), Known: true}
+	s := Step{Compute: read / (r.Card.MemoryGBs * 1e9), Tokens: float64(w.Requests), Known: true, Source: srcServe}
+	s.Formula = fmt.Sprintf("%s ÷ %.0f GB/s", gb(read), r.Card.MemoryGBs)
 	if len(flows) == 0 {
 		return s, flows
 	}
