@@ -22,6 +22,7 @@ type Policy struct {
 	RequireP2P bool
 	FitMargin  float64  // share of a card's memory that fragmentation may take (fit)
 	FitBusy    float64  // share of a card's peak that a training reaches (fit)
+	FitOverlap float64  // share of the computing that hides communication (fit)
 	FitSuited  float64  // scaling efficiency from which links suit a job (fit); 0: by the number of cards
 	Require    []string // check ids whose unknown makes the exit code 4; nil: the default
 
@@ -55,7 +56,7 @@ func PolicyFor(p *inventory.Profile, cards int) Policy {
 	out := Policy{
 		PSUMargin: 1.2, PSUNote: 1.3, Cores: t.cores, RAMPerCard: 32, StorageTB: t.storageTB, FreeSlots: 1,
 		TightFails: t.tightFails, MainsLoad: 0.8, NCCLPass: 0.70, NCCLWarn: 0.35,
-		FitMargin: 0.05, FitBusy: 0.40,
+		FitMargin: 0.05, FitBusy: 0.40, FitOverlap: 0.60,
 	}
 	if p == nil {
 		return out
@@ -73,6 +74,7 @@ func PolicyFor(p *inventory.Profile, cards int) Policy {
 	set(&out.RequireP2P, p.RequireP2P)
 	set(&out.FitMargin, p.FitMargin)
 	set(&out.FitBusy, p.FitBusy)
+	set(&out.FitOverlap, p.FitOverlap)
 	set(&out.FitSuited, p.FitEfficiency)
 	out.Require = p.Require
 	return out

@@ -44,7 +44,7 @@ func (b *builder) profile(n *node) *Profile {
 		AllowX8: n.boolPtr("allow_x8"), Cores: n.intPtr("cores"), RAMPerCard: n.floatPtr("ram_per_card_gib"),
 		StorageTB: n.floatPtr("storage_tb"), FreeSlots: n.intPtr("free_slots"), MainsLoad: n.floatPtr("mains_load"),
 		NCCLPass: n.floatPtr("nccl_pass"), NCCLWarn: n.floatPtr("nccl_warn"), RequireP2P: n.boolPtr("require_p2p"),
-		FitMargin: n.floatPtr("fit_margin"), FitBusy: n.floatPtr("fit_busy"), FitEfficiency: n.floatPtr("fit_efficiency"),
+		FitMargin: n.floatPtr("fit_margin"), FitBusy: n.floatPtr("fit_busy"), FitOverlap: n.floatPtr("fit_overlap"), FitEfficiency: n.floatPtr("fit_efficiency"),
 		Require: n.texts("require"), Acceptance: n.boolPtr("acceptance"), Range: n.header,
 	}
 	first := map[string]hcl.Range{}
@@ -113,6 +113,7 @@ func mergeProfile(under, over *Profile) *Profile {
 	pick(&out.RequireP2P, under.RequireP2P)
 	pick(&out.FitMargin, under.FitMargin)
 	pick(&out.FitBusy, under.FitBusy)
+	pick(&out.FitOverlap, under.FitOverlap)
 	pick(&out.FitEfficiency, under.FitEfficiency)
 	pick(&out.Acceptance, under.Acceptance)
 	if out.Require == nil {

@@ -101,6 +101,7 @@ type Profile struct {
 
 	FitMargin     *float64 // share of a card's memory kept for fragmentation
 	FitBusy       *float64 // share of a card's peak that a training reaches
+	FitOverlap    *float64 // share of the computing behind which communication can hide
 	FitEfficiency *float64 // scaling efficiency from which links suit a job
 
 	Require    []string // check ids; nil means the default

@@ -104,6 +104,7 @@ func profileBlock() *block {
 		{name: "require_p2p", kind: cty.Bool, doc: "Cards must reach each other's memory directly. Built in: `false`."},
 		{name: "fit_margin", kind: cty.Number, ok: share, doc: "Share of a card's memory that `fit` keeps for fragmentation. Built in: 0.05."},
 		{name: "fit_busy", kind: cty.Number, ok: share, doc: "Share of a card's peak that a training reaches, where no throughput was measured. Built in: 0.40."},
+		{name: "fit_overlap", kind: cty.Number, ok: share, doc: "Share of the computing behind which communication can hide. Built in: 0.60."},
 		{name: "fit_efficiency", kind: cty.Number, ok: share, doc: "Scaling efficiency from which the links suit a job; 0.15 below it a rig is not suited. Built in: 0.85 for two cards, 0.75 to four, 0.65 above."},
 		{name: "require", kind: texts, doc: "Ids of checks that must come to a verdict: when one of these is unknown, the exit code is 4. Built in: all but those that need a declaration which was not given."},
 		{name: "acceptance", kind: cty.Bool, doc: "This profile judges a hand-over."},

@@ -99,7 +99,7 @@ func cardOf(g catalog.GPU) workload.Card {
 
 func policyOf(p checks.Policy) workload.Policy {
 	out := workload.DefaultPolicy()
-	out.Margin, out.Busy, out.Efficiency = p.FitMargin, p.FitBusy, p.FitSuited
+	out.Margin, out.Busy, out.Overlap, out.Efficiency = p.FitMargin, p.FitBusy, p.FitOverlap, p.FitSuited
 	return out
 }
 
