@@ -179,12 +179,12 @@ func (t *textWriter) strategies(a workload.Assessment) {
 	}
 	if len(a.Rig.Bandwidth) > 0 {
 		b := a.Rig.Bandwidth[min(len(a.Rig.Bandwidth)-1, barFor(a.Rig))]
-		word := "expected"
-		if b.Measured {
-			word = "measured"
+		why := t.o.Lang.Say(b.Why)
+		if !b.Measured {
+			why = t.say("expected: %s", why)
 		}
 		if b.GBs > 0 {
-			t.wrapped("      ", 8, Safe(t.say("all-reduce over %d cards: %.1f GB/s bus bandwidth, %s: %s", a.Rig.Cards, b.GBs, t.o.Lang.Say(word), t.o.Lang.Say(b.Why))))
+			t.wrapped("      ", 8, Safe(t.say("all-reduce over %d cards: %.1f GB/s bus bandwidth, %s", a.Rig.Cards, b.GBs, why)))
 		} else {
 			t.wrapped("      ", 8, Safe(t.o.Lang.Say(b.Why)))
 		}

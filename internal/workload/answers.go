@@ -11,7 +11,7 @@ type Answer struct {
 // misjudgements are those that apply.
 //
 //	adding up memory               the job is larger than one card and smaller than all together
-//	"24 GB cannot train"           a card of at most 26 GB cannot hold full tuning, and can train all the same
+//	"24 GB cannot train"           a card of the 24 GB class cannot hold full tuning, and can train all the same
 //	"more cards, linearly faster"  the efficiency is below 0.95
 //
 // The fourth, judging by peak FLOPS, needs another machine: see [Versus].
@@ -22,7 +22,7 @@ func (a Assessment) misjudgements(alone Memory) []Answer {
 		text := fmt.Sprintf("%d × %s are not one pool of %s: data parallelism puts a copy on each card, %s", r.Cards, gb(r.Card.Memory), gb(sum), gb(alone.Total()))
 		out = append(out, Answer{"memory of several cards adds up", text})
 	}
-	if r.Card.Memory < 26.5e9 && !alone.Fits() {
+	if r.Card.Memory > 20e9 && r.Card.Memory < 26.5e9 && !alone.Fits() {
 		for _, m := range a.Methods {
 			if m.Fits {
 				out = append(out, Answer{"24 GB cannot train", fmt.Sprintf("%s trains this model in %s of a card", m.Method, gb(m.Bytes))})

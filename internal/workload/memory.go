@@ -8,6 +8,7 @@ import (
 // Parts of a card's memory, in the order in which they are shown.
 const (
 	Weights     = "weights"
+	Frozen      = "frozen weights"
 	Adapters    = "adapters"
 	Gradients   = "gradients"
 	States      = "optimizer"
@@ -130,7 +131,7 @@ func states(w Workload, strategy string, n int) []Line {
 	out = append(out, of(Weights, p.Weights, ws))
 	if w.Method == "ppo" {
 		each := stored[w.Precision]
-		out = append(out, Line{Weights, 2 * each * w.Model.Parameters * ws, divided(fmt.Sprintf("2·%g B·%s", each, SizeName(w.Model.Parameters)), ws), "Ouyang 2022, InstructGPT: arXiv 2203.02155, §3.4"})
+		out = append(out, Line{Frozen, 2 * each * w.Model.Parameters * ws, divided(fmt.Sprintf("2·%g B·%s", each, SizeName(w.Model.Parameters)), ws), "Ouyang 2022, InstructGPT: arXiv 2203.02155, §3.4"})
 	}
 	return append(out, of(Gradients, p.Gradients, gs), of(States, p.States, ss))
 }

@@ -18,7 +18,7 @@ type stack struct {
 
 // partClass is the colour of a part of the memory.
 var partClass = map[string]string{
-	workload.Weights: "m0", workload.Adapters: "m1", workload.Gradients: "m2", workload.States: "m3", workload.Activations: "m4", workload.Logits: "m5",
+	workload.Weights: "m0", workload.Frozen: "m6", workload.Adapters: "m1", workload.Gradients: "m2", workload.States: "m3", workload.Activations: "m4", workload.Logits: "m5",
 	workload.Cache: "m1", workload.Buffers: "m6", workload.Context: "m7", workload.Margin: "m8",
 }
 
@@ -69,7 +69,7 @@ func drawMemory(a workload.Assessment, l lang.Language) stack {
 func (m *stack) legend(parts map[string]bool, y float64, l lang.Language) {
 	x := 22.0
 	y += 16
-	for _, part := range []string{workload.Weights, workload.Adapters, workload.Gradients, workload.States, workload.Cache, workload.Activations, workload.Logits, workload.Buffers, workload.Context, workload.Margin} {
+	for _, part := range []string{workload.Weights, workload.Frozen, workload.Adapters, workload.Gradients, workload.States, workload.Cache, workload.Activations, workload.Logits, workload.Buffers, workload.Context, workload.Margin} {
 		if !parts[part] {
 			continue
 		}
