@@ -116,34 +116,35 @@ func (r Rig) slowed(before, after Workload) Rig {
 // step is one change on the ladder that is climbed until a job fits, the gentlest first.
 type step struct {
 	words string
+	plain bool // what is trained, and by which rule, stays the same
 	apply func(Workload) (Workload, bool)
 }
 
 func ladder() []step {
 	return []step{
-		{"FlashAttention in place of a stored attention matrix", func(w Workload) (Workload, bool) {
+		{"FlashAttention in place of a stored attention matrix", true, func(w Workload) (Workload, bool) {
 			use := w.Attention != "flash"
 			w.Attention = "flash"
 			return w, use
 		}},
-		{"another strategy", func(w Workload) (Workload, bool) {
+		{"another strategy", true, func(w Workload) (Workload, bool) {
 			use := w.Strategy != "auto"
 			w.Strategy = "auto"
 			return w, use
 		}},
-		{"micro-batch 1, with more accumulation", func(w Workload) (Workload, bool) {
+		{"micro-batch 1, with more accumulation", true, func(w Workload) (Workload, bool) {
 			use := !w.Serving() && w.MicroBatch > 1
 			w.MicroBatch = 1
 			return w, use
 		}},
-		{"full activation checkpointing", func(w Workload) (Workload, bool) {
+		{"full activation checkpointing", true, func(w Workload) (Workload, bool) {
 			use := !w.Serving() && w.Checkpointing != "full" && !w.chooseCheckpointing
 			if use {
 				w.Checkpointing = "full"
 			}
 			return w, use
 		}},
-		{"8-bit AdamW", func(w Workload) (Workload, bool) {
+		{"8-bit AdamW", false, func(w Workload) (Workload, bool) {
 			p, ok := PresetOf("adamw-8bit", w.Precision)
 			old, _ := PresetOf(w.Optimizer, w.Precision)
 			use := ok && !w.Serving() && !w.adapted() && p.Total() < old.Total()
@@ -152,8 +153,8 @@ func ladder() []step {
 			}
 			return w, use
 		}},
-		{"weights in 8 bits", stored8("8bit")},
-		{"weights in 4 bits", stored8("4bit")},
+		{"weights in 8 bits", false, stored8("8bit")},
+		{"weights in 4 bits", false, stored8("4bit")},
 	}
 }
 
@@ -167,41 +168,57 @@ func stored8(precision string) func(Workload) (Workload, bool) {
 	}
 }
 
-// change climbs the ladder until the job fits, then takes back every change that is not needed.
+// change climbs the ladder until the job fits, then takes back every change that is not needed. Where it then fits only in a
+// way that the links do not suit, the steps that leave the training what it is are climbed further, for one that suits.
 func change(w Workload, r Rig) (Workload, []string) {
-	var taken []step
-	fitting := func(steps []step) (Workload, bool) {
-		x := w
-		for _, s := range steps {
-			x, _ = s.apply(x)
-		}
-		return x, choose(options(x, r), r.NVLink) != nil
+	all := ladder()
+	taken := climb(w, r, all, func(o *Option) bool { return o != nil })
+	if taken == nil {
+		return w, nil
 	}
-	for _, s := range ladder() {
-		applied, _ := fitting(taken)
-		if _, use := s.apply(applied); !use {
+	applied := with(w, taken)
+	if o := choose(options(applied, r), r.NVLink); o.Step.Known && o.Speed != Suited {
+		plain := slices.DeleteFunc(all, func(s step) bool { return !s.plain })
+		if better := climb(w, r, plain, func(o *Option) bool { return o != nil && o.Speed == Suited }); better != nil {
+			taken, applied = better, with(w, better)
+		}
+	}
+	var words []string
+	for _, s := range taken {
+		words = append(words, s.words)
+	}
+	return applied, words
+}
+
+// with is a workload with steps taken.
+func with(w Workload, steps []step) Workload {
+	for _, s := range steps {
+		w, _ = s.apply(w)
+	}
+	return w
+}
+
+// climb is the fewest steps, the gentlest first, after which the chosen strategy is good; nil for none.
+func climb(w Workload, r Rig, list []step, good func(*Option) bool) []step {
+	ok := func(steps []step) bool { return good(choose(options(with(w, steps), r), r.NVLink)) }
+	var taken []step
+	for _, s := range list {
+		if _, use := s.apply(with(w, taken)); !use {
 			continue
 		}
-		taken = append(taken, s)
-		if _, ok := fitting(taken); !ok {
+		if taken = append(taken, s); !ok(taken) {
 			continue
 		}
 		for i := 0; i < len(taken); {
-			less := slices.Delete(slices.Clone(taken), i, i+1)
-			if _, ok := fitting(less); ok {
+			if less := slices.Delete(slices.Clone(taken), i, i+1); ok(less) {
 				taken = less
 			} else {
 				i++
 			}
 		}
-		applied, _ = fitting(taken)
-		var words []string
-		for _, s := range taken {
-			words = append(words, s.words)
-		}
-		return applied, words
+		return taken
 	}
-	return w, nil
+	return nil
 }
 
 // methodsOf is what each tuning method needs on one card, with the rest as it was asked for.

@@ -212,6 +212,11 @@ func TestChangesAreFew(t *testing.T) {
 	if a.Workload.Optimizer != "adamw" || a.Applied.Optimizer != "adamw-8bit" {
 		t.Errorf("asked %s, applied %s", a.Workload.Optimizer, a.Applied.Optimizer)
 	}
+	// Micro-batch 1 would do with tensor parallelism, which these links do not suit.
+	a = Assess(job("13B", "full", func(w *Workload) { w.Optimizer, w.MicroBatch, w.Checkpointing = "adamw-10", 4, "none" }), cards(8, nil))
+	if a.Speed != Suited || a.Chosen.Strategy == "tensor" || a.Applied.Checkpointing != "full" || a.Applied.Optimizer != "adamw-10" {
+		t.Errorf("%s, %s, %v", a.Speed, a.Chosen.Strategy, a.Changes)
+	}
 	a = Assess(job("7B", "lora", func(w *Workload) { w.MicroBatch, w.Sequence = 64, 4096 }), cards(1, nil))
 	if a.Fit != FitsChanged || a.Applied.MicroBatch != 1 {
 		t.Errorf("%s %v", a.Fit, a.Changes)
