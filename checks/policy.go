@@ -25,6 +25,10 @@ type Policy struct {
 	BurnSpread float64  // K between the hottest and the coolest card, above which it warns
 	BurnSag    float64  // share of its clock that a card may lose between the fifth minute and the end
 	BurnLoad   float64  // share of the power limit that a card must reach for the load to prove anything
+	FitMargin  float64  // share of a card's memory that fragmentation may take (fit)
+	FitBusy    float64  // share of a card's peak that a training reaches (fit)
+	FitOverlap float64  // share of the computing that hides communication (fit)
+	FitSuited  float64  // scaling efficiency from which links suit a job (fit); 0: by the number of cards
 	Require    []string // check ids whose unknown makes the exit code 4; nil: the default
 
 	Asked  map[string]bool // checks of what is run only when asked for, and was asked for
@@ -59,6 +63,7 @@ func PolicyFor(p *inventory.Profile, cards int) Policy {
 		PSUMargin: 1.2, PSUNote: 1.3, Cores: t.cores, RAMPerCard: 32, StorageTB: t.storageTB, FreeSlots: 1,
 		TightFails: t.tightFails, MainsLoad: 0.8, NCCLPass: 0.70, NCCLWarn: 0.35,
 		BurnHot: 85, BurnWarm: 80, BurnSpread: 12, BurnSag: 0.10, BurnLoad: 0.75,
+		FitMargin: 0.05, FitBusy: 0.40, FitOverlap: 0.60,
 	}
 	if p == nil {
 		return out
@@ -79,6 +84,10 @@ func PolicyFor(p *inventory.Profile, cards int) Policy {
 	set(&out.BurnSpread, p.BurnSpread)
 	set(&out.BurnSag, p.BurnSag)
 	set(&out.BurnLoad, p.BurnLoad)
+	set(&out.FitMargin, p.FitMargin)
+	set(&out.FitBusy, p.FitBusy)
+	set(&out.FitOverlap, p.FitOverlap)
+	set(&out.FitSuited, p.FitEfficiency)
 	out.Require = p.Require
 	return out
 }

@@ -125,12 +125,19 @@ func address(v cty.Value) string {
 var modelSize = regexp.MustCompile(`^(\d+(?:\.\d+)?)\s*([KMBTkmbt]?)$`)
 
 func parameters(v cty.Value) string {
-	_, problem := parameterCount(v.AsString())
+	_, problem := ParameterCount(v.AsString())
 	return problem
 }
 
-// parameterCount reads "7B", "350M" or "7000000000".
-func parameterCount(s string) (float64, string) {
+func tokens(v cty.Value) string {
+	if _, problem := ParameterCount(v.AsString()); problem != "" {
+		return fmt.Sprintf("%q is no number of tokens; write \"1B\", \"300M\" or a number", clip(v.AsString()))
+	}
+	return ""
+}
+
+// ParameterCount reads "7B", "350M" or "7000000000". The second result is "" or what is wrong.
+func ParameterCount(s string) (float64, string) {
 	m := modelSize.FindStringSubmatch(strings.TrimSpace(s))
 	if m == nil {
 		if f, err := strconv.ParseFloat(s, 64); err == nil && f > 0 && f <= 1e15 {

@@ -45,6 +45,7 @@ func (b *builder) profile(n *node) *Profile {
 		StorageTB: n.floatPtr("storage_tb"), FreeSlots: n.intPtr("free_slots"), MainsLoad: n.floatPtr("mains_load"),
 		NCCLPass: n.floatPtr("nccl_pass"), NCCLWarn: n.floatPtr("nccl_warn"), RequireP2P: n.boolPtr("require_p2p"),
 		BurnHot: n.floatPtr("burn_hot"), BurnWarm: n.floatPtr("burn_warm"), BurnSpread: n.floatPtr("burn_spread"), BurnSag: n.floatPtr("burn_sag"), BurnLoad: n.floatPtr("burn_load"),
+		FitMargin: n.floatPtr("fit_margin"), FitBusy: n.floatPtr("fit_busy"), FitOverlap: n.floatPtr("fit_overlap"), FitEfficiency: n.floatPtr("fit_efficiency"),
 		Require: n.texts("require"), Acceptance: n.boolPtr("acceptance"), Range: n.header,
 	}
 	first := map[string]hcl.Range{}
@@ -116,6 +117,10 @@ func mergeProfile(under, over *Profile) *Profile {
 	pick(&out.BurnSpread, under.BurnSpread)
 	pick(&out.BurnSag, under.BurnSag)
 	pick(&out.BurnLoad, under.BurnLoad)
+	pick(&out.FitMargin, under.FitMargin)
+	pick(&out.FitBusy, under.FitBusy)
+	pick(&out.FitOverlap, under.FitOverlap)
+	pick(&out.FitEfficiency, under.FitEfficiency)
 	pick(&out.Acceptance, under.Acceptance)
 	if out.Require == nil {
 		out.Require = under.Require

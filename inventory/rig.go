@@ -100,10 +100,16 @@ type Profile struct {
 	NCCLWarn                                         *float64
 	RequireP2P                                       *bool
 	BurnHot, BurnWarm, BurnSpread, BurnSag, BurnLoad *float64 // of a burn-in, see the profile block
-	Require                                          []string // check ids; nil means the default
-	Acceptance                                       *bool
-	Rules                                            []SiteRule
-	Range                                            hcl.Range
+
+	FitMargin     *float64 // share of a card's memory kept for fragmentation
+	FitBusy       *float64 // share of a card's peak that a training reaches
+	FitOverlap    *float64 // share of the computing behind which communication can hide
+	FitEfficiency *float64 // scaling efficiency from which links suit a job
+
+	Require    []string // check ids; nil means the default
+	Acceptance *bool
+	Rules      []SiteRule
+	Range      hcl.Range
 }
 
 // SiteRule is a site's own check: an HCL expression over facts.
@@ -116,14 +122,25 @@ type SiteRule struct {
 	scope *hcl.EvalContext // variables, locals and functions that the expression may use; nil: functions alone
 }
 
-// Workload is a declared training or serving job; it is validated now and judged by `fit`.
+// Workload is a declared training or serving job, judged by `fit` and at the end of `check`. Zero and "" are: not said.
 type Workload struct {
 	Name       string
 	Parameters float64 // count; "7B" is 7e9
+	Model      string  // by name
+	Config     string  // path of a config.json, from the folder of the inventory
 	Method     string  // full, lora, qlora, inference, ppo
-	Sequence   int
-	Batch      int
-	Strategy   string // auto, ddp, zero-1, zero-2, zero-3, fsdp, pipeline, tensor
-	Extra      map[string]string
-	Range      hcl.Range
+
+	Precision     string
+	Optimizer     string
+	Sequence      int
+	Batch         int // sequences on one card at a time
+	GlobalBatch   int // sequences of one optimizer step over all cards
+	Checkpointing string
+	Attention     string
+	Strategy      string // auto, ddp, zero-1, zero-2, zero-3, fsdp, pipeline, tensor
+	Requests      int
+	LoRARank      int
+	Tokens        float64 // of the whole training
+	Extra         map[string]string
+	Range         hcl.Range
 }

@@ -63,6 +63,11 @@ var (
 	methods    = []string{"full", "lora", "qlora", "inference", "ppo"}
 	strategies = []string{"auto", "ddp", "zero-1", "zero-2", "zero-3", "fsdp", "pipeline", "tensor"}
 	keyModes   = []string{"strict", "accept-new"}
+
+	precisions     = []string{"bf16", "fp16", "fp32", "8bit", "4bit"}
+	optimizers     = []string{"adamw", "adamw-amp", "adamw-bf16", "adamw-10", "adamw-10-master", "adamw-14", "adamw-8bit", "adafactor", "sgd", "sgd-momentum"}
+	checkpointings = []string{"none", "selective", "full"}
+	attentions     = []string{"flash", "eager"}
 )
 
 // file is the schema of a whole inventory.
@@ -102,6 +107,10 @@ func profileBlock() *block {
 		{name: "nccl_pass", kind: cty.Number, ok: share, doc: "Share of the expected bus bandwidth from which an all-reduce passes. Built in: 0.70."},
 		{name: "nccl_warn", kind: cty.Number, ok: share, doc: "Share below which it fails. Built in: 0.35."},
 		{name: "require_p2p", kind: cty.Bool, doc: "Cards must reach each other's memory directly. Built in: `false`."},
+		{name: "fit_margin", kind: cty.Number, ok: share, doc: "Share of a card's memory that `fit` keeps for fragmentation. Built in: 0.05."},
+		{name: "fit_busy", kind: cty.Number, ok: share, doc: "Share of a card's peak that a training reaches, where no throughput was measured. Built in: 0.40."},
+		{name: "fit_overlap", kind: cty.Number, ok: share, doc: "Share of the computing behind which communication can hide. Built in: 0.60."},
+		{name: "fit_efficiency", kind: cty.Number, ok: share, doc: "Scaling efficiency from which the links suit a job; 0.15 below it a rig is not suited. Built in: 0.85 for two cards, 0.75 to four, 0.65 above."},
 		{name: "require", kind: texts, doc: "Ids of checks that must come to a verdict: when one of these is unknown, the exit code is 4. Built in: all but those that need a declaration which was not given."},
 		{name: "acceptance", kind: cty.Bool, doc: "This profile judges a hand-over."},
 	}, blocks: []*block{
@@ -124,7 +133,7 @@ func rigBlock() *block {
 		{name: "python", kind: cty.String, ok: filled, doc: "Path of the Python whose NCCL will be trained with."},
 		{name: "nic", kind: cty.String, ok: filled, doc: "Interface for traffic to other rigs."},
 		{name: "slurm_node", kind: cty.String, ok: name, doc: "The rig's name in Slurm, when it is another."},
-		{name: "price_per_hour", kind: cty.Number, ok: atLeast(0), doc: "Your own figure, in any currency; no command uses it yet."},
+		{name: "price_per_hour", kind: cty.Number, ok: atLeast(0), doc: "What an hour of the whole rig costs: your own figure, in any currency. For the cost table of `fit`."},
 		{name: "known_hosts_file", kind: cty.String, ok: filled, doc: "As in `ssh`, for this rig."},
 		{name: "host_keys", kind: cty.String, oneOf: keyModes, doc: "As in `ssh`, for this rig."},
 	}, blocks: []*block{sshBlock(), psuBlock(), mainsBlock(), chassisBlock()}}
@@ -162,13 +171,23 @@ func chassisBlock() *block {
 }
 
 func workloadBlock() *block {
-	return &block{name: "workload", label: "name", many: true, doc: "A training or serving job. Its form is checked; no command uses it yet.", attrs: []attr{
-		{name: "parameters", kind: cty.String, required: true, ok: parameters, doc: "Size of the model: `\"7B\"`, `\"350M\"` or a number."},
+	return &block{name: "workload", label: "name", many: true, doc: "A training or serving job: `preflight fit -i` works it out for each rig, and `check` ends with its verdict. The model is given by `parameters`, `model` or `config`; what is left out is assumed, and said to be. See docs/fit.md.", attrs: []attr{
+		{name: "parameters", kind: cty.String, ok: parameters, doc: "Size of the model: `\"7B\"`, `\"350M\"` or a number. Beside `model` or `config`: in place of the number that their shape makes."},
+		{name: "model", kind: cty.String, ok: filled, doc: "A model by name (`\"llama-3-8b\"`); `preflight fit --model` lists them when the name is not known."},
+		{name: "config", kind: cty.String, ok: filled, doc: "Path of a Hugging Face `config.json`, from the folder of the inventory."},
 		{name: "method", kind: cty.String, required: true, oneOf: methods, doc: "How it is trained or served."},
-		{name: "sequence", kind: cty.Number, ok: whole(1, 100_000_000), doc: "Tokens in one sequence."},
-		{name: "batch", kind: cty.Number, ok: whole(1, 1_000_000), doc: "Sequences on one card at a time."},
+		{name: "precision", kind: cty.String, oneOf: precisions, doc: "Of the weights; the small ones are for `inference`. Default: `bf16`."},
+		{name: "optimizer", kind: cty.String, oneOf: optimizers, doc: "Bytes a parameter by name: docs/fit.md. Default: `adamw`, 16 bytes."},
+		{name: "sequence", kind: cty.Number, ok: whole(1, 100_000_000), doc: "Tokens in one sequence. Default: 2048."},
+		{name: "batch", kind: cty.Number, ok: whole(1, 1_000_000), doc: "Sequences on one card at a time (micro-batch). Default: the most that fit."},
+		{name: "global_batch", kind: cty.Number, ok: whole(1, 1_000_000_000), doc: "Sequences of one optimizer step over all cards. Default: 64."},
+		{name: "checkpointing", kind: cty.String, oneOf: checkpointings, doc: "What is computed again in the backward pass. Default: `none` or `full`, whichever fits and is faster."},
+		{name: "attention", kind: cty.String, oneOf: attentions, doc: "`eager` stores the attention matrix. Default: `flash`."},
 		{name: "strategy", kind: cty.String, oneOf: strategies, doc: "How the cards share the work. Default: `auto`."},
-		{name: "extra", kind: textMap, doc: "Further figures, by name."},
+		{name: "requests", kind: cty.Number, ok: whole(1, 1_000_000), doc: "Requests served at once. Default: 1."},
+		{name: "lora_rank", kind: cty.Number, ok: whole(1, 65_536), doc: "Rank of the adapters, on every linear layer. Default: 16."},
+		{name: "tokens", kind: cty.String, ok: tokens, doc: "Of the whole training (`\"1B\"`): for hours and cost."},
+		{name: "extra", kind: textMap, doc: "Further figures, by name; no formula takes them."},
 	}}
 }
 

@@ -1,6 +1,8 @@
 package inventory
 
 import (
+	"path/filepath"
+
 	"github.com/hashicorp/hcl/v2"
 	"github.com/hashicorp/hcl/v2/hclsyntax"
 )
@@ -13,13 +15,27 @@ func (b *builder) workloads() {
 			return
 		}
 		w := &Workload{
-			Name: label, Method: n.text("method"), Sequence: int(n.float("sequence")), Batch: int(n.float("batch")),
-			Strategy: "auto", Extra: n.textMap("extra"), Range: n.header,
+			Name: label, Model: n.text("model"), Method: n.text("method"), Precision: n.text("precision"), Optimizer: n.text("optimizer"),
+			Sequence: int(n.float("sequence")), Batch: int(n.float("batch")), GlobalBatch: int(n.float("global_batch")), Checkpointing: n.text("checkpointing"),
+			Attention: n.text("attention"), Strategy: "auto", Requests: int(n.float("requests")), LoRARank: int(n.float("lora_rank")), Extra: n.textMap("extra"), Range: n.header,
 		}
 		if n.has("strategy") {
 			w.Strategy = n.text("strategy")
 		}
-		w.Parameters, _ = parameterCount(n.text("parameters")) // the schema has refused what is none
+		w.Parameters, _ = ParameterCount(n.text("parameters")) // the schema has refused what is none
+		w.Tokens, _ = ParameterCount(n.text("tokens"))
+		if w.Config = n.text("config"); w.Config != "" && !filepath.IsAbs(w.Config) {
+			w.Config = filepath.Join(filepath.Dir(n.header.Filename), w.Config)
+		}
+		_, size := n.exprs["parameters"]
+		_, named := n.exprs["model"]
+		_, config := n.exprs["config"]
+		switch {
+		case !size && !named && !config:
+			b.fault(n.header, "Missing attribute", "workload %q needs its model: parameters (\"7B\"), model (\"llama-3-8b\") or config (a path).", label)
+		case named && config:
+			b.fault(n.where("config"), "Invalid value", "model and config exclude each other: both give the shape.")
+		}
 		b.inv.Workloads = append(b.inv.Workloads, w)
 	})
 }

@@ -116,6 +116,9 @@ func runCheck(ctx context.Context, env *environment, f *checkFlags, globs []stri
 		return f.hinted(err, globs)
 	}
 	defer t.close()
+	if err := t.readJobs(); err != nil {
+		return err
+	}
 	if f.across {
 		if t.across, err = acrossName(t, globs); err != nil {
 			return err
@@ -215,7 +218,7 @@ type judgement struct {
 func (j judgement) report(l lang.Language) (*report.Report, error) {
 	r, err := buildReport(j.target, j.results, j.start, j.code, l)
 	if err == nil {
-		r.Acceptance, r.Changes = j.acceptance, j.changes
+		r.Acceptance, r.Changes, r.Fit = j.acceptance, j.changes, j.fits()
 	}
 	return r, err
 }

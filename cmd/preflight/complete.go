@@ -12,6 +12,7 @@ import (
 	"preflight/internal/catalog"
 	"preflight/internal/probe"
 	"preflight/internal/rigsim"
+	"preflight/internal/workload"
 	"preflight/inventory"
 )
 
@@ -39,14 +40,21 @@ func list(words func() []string) cobra.CompletionFunc {
 
 // flagChoices are the flags, of whatever command, whose values are known beforehand.
 var flagChoices = map[string]cobra.CompletionFunc{
-	"only":      list(checkNames),
-	"skip":      list(checkNames),
-	"engine":    choices(probe.Engines),
-	"fail-on":   choices(func() []string { return []string{"fail", "warn", "unknown"} }),
-	"lang":      choices(func() []string { return []string{"en", "zh"} }),
-	"host-keys": choices(func() []string { return []string{"strict", "accept-new"} }),
-	"fault":     list(faultNames),
-	"profile":   declaredNames(func(inv *inventory.Inventory) []string { return slices.Sorted(maps.Keys(inv.Profiles)) }),
+	"only":          list(checkNames),
+	"skip":          list(checkNames),
+	"engine":        choices(probe.Engines),
+	"fail-on":       choices(func() []string { return []string{"fail", "warn", "unknown"} }),
+	"lang":          choices(func() []string { return []string{"en", "zh"} }),
+	"host-keys":     choices(func() []string { return []string{"strict", "accept-new"} }),
+	"fault":         list(faultNames),
+	"model":         choices(workload.ModelNames),
+	"method":        choices(workload.Methods),
+	"precision":     choices(workload.Precisions),
+	"optimizer":     choices(workload.Optimizers),
+	"checkpointing": choices(workload.Checkpointings),
+	"attention":     choices(workload.Attentions),
+	"strategy":      choices(workload.Strategies),
+	"profile":       declaredNames(func(inv *inventory.Inventory) []string { return slices.Sorted(maps.Keys(inv.Profiles)) }),
 }
 
 // completions gives every command of the tree what a shell can offer for it.

@@ -24,6 +24,7 @@ var spoken = []struct {
 }{
 	{"checks", nil},
 	{"internal/facts", []string{"gap", "regap", "why"}},
+	{"internal/workload", nil},
 	{"internal/report", nil},
 	{"internal/remote", []string{"fail", "lost"}},
 	{"internal/collect", []string{"-"}},
@@ -37,7 +38,7 @@ var words = regexp.MustCompile(`(^|[ (])[a-z]{2,}([ ,;:)]|$)`)
 var placeholders = regexp.MustCompile(`%(?:\[\d+\])?[-+# 0]*\d*(?:\.\d+)?[a-zA-Z%]`)
 
 // notSpoken are literals in the rooms above that no person reads as a sentence.
-var notSpoken = regexp.MustCompile(`^(json:|checks: |catalogue:|Gen%d x%d$|GeForce $|chipset port $|Incompatible NCCL versions$|no-cgroups = true$|device handle$| \(did you mean|## )`)
+var notSpoken = regexp.MustCompile(`^(json:|checks: |catalogue:|Gen%d x%d$|GeForce $|chipset port $|Incompatible NCCL versions$|no-cgroups = true$|device handle$|docker run |%s %q is not known; |%d·Σ| \(did you mean|## )`)
 
 // forPrograms are the formats of a report that programs read: their own words stay English.
 var forPrograms = []string{"prometheus.go", "junit.go", "sarif.go", "csv.go", "jsonl.go"}

@@ -120,7 +120,7 @@ Start with:
 	root.SetOut(env.stdout)
 	root.SetErr(env.stderr)
 	root.CompletionOptions.HiddenDefaultCmd = false
-	root.AddCommand(newAccept(env), newCatalog(env), newCheck(env), newCollect(env), newDiff(env), newExplain(env), newFix(env), newInit(env), newInventory(env), newProbe(env), newProvision(env), newWatch(env), newDemo(env), newMan(), newVersion(env))
+	root.AddCommand(newAccept(env), newCatalog(env), newCheck(env), newCollect(env), newDiff(env), newExplain(env), newFit(env), newFix(env), newInit(env), newInventory(env), newProbe(env), newProvision(env), newWatch(env), newDemo(env), newMan(), newVersion(env))
 	completions(root)
 	root.SetFlagErrorFunc(func(c *cobra.Command, err error) error {
 		return usage("%w\nsee: %s --help", err, strings.TrimSpace(c.CommandPath()))

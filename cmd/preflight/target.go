@@ -17,6 +17,7 @@ import (
 	"preflight/internal/collect"
 	"preflight/internal/facts"
 	"preflight/internal/fleet"
+	"preflight/internal/workload"
 	"preflight/inventory"
 )
 
@@ -54,6 +55,9 @@ type target struct {
 	dialer    *dialer
 	catalog   *catalog.Catalog // with the rows that the inventory adds
 	across    string           // name of an all-reduce over all rigs; "" for none
+
+	declared []*inventory.Workload // of the inventory
+	jobs     []workload.Workload   // of them, those that the report ends with
 }
 
 // catalogue is the built-in one with the rows that the inventory adds.
@@ -81,6 +85,7 @@ func (t *target) close() {
 // resolve reads the inventory and finds the machines. Every mistake is told before any host is touched.
 func (t *targetFlags) resolve(env *environment, globs []string, profile string) (*target, error) {
 	var rigs []*inventory.Rig
+	var declared []*inventory.Workload
 	if t.parallel < 1 {
 		return nil, usage("--parallel %d: at least 1", t.parallel)
 	}
@@ -97,7 +102,7 @@ func (t *targetFlags) resolve(env *environment, globs []string, profile string) 
 		if err != nil {
 			return nil, err
 		}
-		cat = cat.With(inv.Catalog)
+		cat, declared = cat.With(inv.Catalog), inv.Workloads
 		if rigs, err = inv.Select(globs); err != nil {
 			return nil, usage("%w", err)
 		}
@@ -118,7 +123,7 @@ func (t *targetFlags) resolve(env *environment, globs []string, profile string) 
 	}
 	out, err := t.find(env, rigs)
 	if err == nil {
-		out.catalog = cat
+		out.catalog, out.declared = cat, declared
 	}
 	return out, err
 }

@@ -6,6 +6,7 @@ import (
 
 	"preflight/checks"
 	"preflight/internal/diff"
+	"preflight/internal/workload"
 )
 
 // LineSchema names the layout of the JSON lines; docs/formats.md describes it.
@@ -23,6 +24,8 @@ type Line struct {
 	Summary any     `json:"summary,omitempty"`
 
 	Changes *diff.Result `json:"changes,omitempty"` // since another run, in the last line
+
+	Fit []workload.Job `json:"fit,omitempty"` // of the inventory's workloads, in the last line
 }
 
 // Beside is what the whole run says of a rig beyond its own line.
@@ -67,7 +70,7 @@ func EndLines(w io.Writer, r *Report) error {
 			return err
 		}
 	}
-	return writeLine(w, Line{Type: "run", Tool: &r.Tool, Run: &r.Run, Summary: r.Summary, Changes: r.Changes})
+	return writeLine(w, Line{Type: "run", Tool: &r.Tool, Run: &r.Run, Summary: r.Summary, Changes: r.Changes, Fit: r.Fit})
 }
 
 // WriteJSONL writes all lines of a report that is complete.

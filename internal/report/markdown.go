@@ -13,10 +13,12 @@ import (
 // faults, its fixes folded, and what is unknown.
 func WriteMarkdown(w io.Writer, r *Report, l lang.Language) error {
 	m := &markdown{l: l}
-	m.line("## preflight: %s", tally(r, l))
-	m.line("")
-	m.line("| | %s | %s | %s |", m.say("rig"), m.say("verdict"), m.say("hardware"))
-	m.line("|---|---|---|---|")
+	if len(r.Rigs) > 0 {
+		m.line("## preflight: %s", tally(r, l))
+		m.line("")
+		m.line("| | %s | %s | %s |", m.say("rig"), m.say("verdict"), m.say("hardware"))
+		m.line("|---|---|---|---|")
+	}
 	for _, g := range r.Rigs {
 		m.line("| %s | %s | %s | %s |", marks[g.Verdict].sign, md(g.Name), m.l.Say(strings.ToUpper(string(g.Verdict))), md(Describe(g)))
 	}
@@ -28,6 +30,7 @@ func WriteMarkdown(w io.Writer, r *Report, l lang.Language) error {
 		m.line("## %s", m.say("changes from %s to %s", md(r.Changes.Before), md(r.Changes.After)))
 		m.changes(*r.Changes)
 	}
+	m.fit(r.Fit)
 	m.line("")
 	m.line("<sub>preflight %s · %s</sub>", md(r.Tool.Version), r.Run.At.UTC().Format("2006-01-02 15:04 UTC"))
 	_, err := io.WriteString(w, m.b.String())

@@ -7,6 +7,7 @@ import (
 	"preflight/internal/accept"
 	"preflight/internal/diff"
 	"preflight/internal/facts"
+	"preflight/internal/workload"
 )
 
 // Schema names the JSON layout; docs/report.schema.json describes it.
@@ -22,6 +23,8 @@ type Report struct {
 
 	Acceptance *Acceptance  `json:"acceptance,omitempty"` // of a hand-over
 	Changes    *diff.Result `json:"changes,omitempty"`    // since another run
+
+	Fit []workload.Job `json:"fit,omitempty"` // what the workloads of the inventory would find on these rigs
 }
 
 // Acceptance is what a hand-over adds: the answers for what no tool sees.

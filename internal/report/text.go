@@ -45,6 +45,9 @@ func WriteText(w io.Writer, r *Report, o TextOptions) error {
 		t.rig(g)
 	}
 	t.fleet(r)
+	if !o.Quiet || len(r.Rigs) == 0 {
+		t.fit(r)
+	}
 	if r.Changes != nil {
 		t.line("")
 		t.changes(*r.Changes)

@@ -33,6 +33,7 @@ type page struct {
 	Counts  []count
 	Rigs    []rig
 	Changes *changes // since another run; nil for none
+	Fit     []fitJob // the jobs, each on the rigs
 	Hands   []string // the checklist; nil for a hand-over, whose answers stand with each rig
 }
 
@@ -86,6 +87,7 @@ func Write(w io.Writer, r *report.Report, l lang.Language) error {
 			p.Changes.Rigs = append(p.Changes.Rigs, changedRig{g.Name, report.ChangeLines(g, l)})
 		}
 	}
+	p.Fit = fitJobs(r, l)
 	if r.Acceptance == nil && cards > 0 {
 		p.Hands = report.Checklist(cards)
 	}
@@ -105,7 +107,10 @@ func policy(style []byte) string {
 
 func title(r *report.Report, l lang.Language) string {
 	name := l.Sayf("%d rigs", len(r.Rigs))
-	if len(r.Rigs) == 1 {
+	switch {
+	case len(r.Rigs) == 0 && len(r.Fit) > 0:
+		name = l.Say("fit") + " " + report.Safe(r.Fit[0].Title)
+	case len(r.Rigs) == 1:
 		name = report.Safe(r.Rigs[0].Name)
 	}
 	return "preflight · " + name + " · " + r.Run.At.UTC().Format(time.DateOnly)
