@@ -6,7 +6,7 @@
 #
 # It needs root (loop devices), debootstrap, qemu-system-x86_64, sfdisk, ssh, and Debian's archive, or a mirror of it in MIRROR.
 # What is missing is said, and then it ends with 0: nothing was tried. It takes some ten minutes where the processor must be emulated.
-# The image stays in FOLDER, and is used again.
+# The image stays in FOLDER as it was made, and is used again: what a run changes lies in a temporary file.
 set -eu
 
 preflight=$1
@@ -97,7 +97,7 @@ boot() {
 		[ $accel = tcg ] || [ -w /dev/kvm ] || continue
 		step "booting it ($accel)"
 		qemu-system-x86_64 -machine q35,accel=$accel -cpu qemu64 -smp 2 -m 2048 -display none -serial "file:$dir/console.log" \
-			-drive "file=$image,format=raw,if=virtio" -netdev "user,id=n,hostfwd=tcp:127.0.0.1:$port-:22" \
+			-drive "file=$image,format=raw,if=virtio,snapshot=on" -netdev "user,id=n,hostfwd=tcp:127.0.0.1:$port-:22" \
 			-device virtio-net-pci,netdev=n 2>"$dir/qemu.log" &
 		vm=$!
 		sleep 30
