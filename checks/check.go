@@ -45,6 +45,7 @@ func All() []Check {
 		linkBandwidth,
 		ncclAllReduce,
 		burnThermal, burnPower, burnMemory,
+		ddpScaling,
 		clusterConsistency,
 	}
 }
@@ -113,6 +114,7 @@ var howToKnow = map[facts.Kind]string{
 	facts.KindDisks:  "give a snapshot of the host (preflight collect)",
 	facts.KindP2P:    "give nvidia-smi topo -p2p r, or a snapshot of the host",
 	facts.KindNCCL:   "measure the host: preflight probe nccl",
+	facts.KindDDP:    "train for some minutes: preflight probe ddp",
 	facts.KindBurnIn: "put the cards under load: preflight probe burn-in",
 }
 

@@ -17,6 +17,7 @@ type Figures struct {
 	AllReduce []ReduceFigure `json:"all_reduce"`
 	Places    []PlaceFigure  `json:"places"`
 	BurnIn    *BurnFigure    `json:"burn_in,omitempty"`
+	DDP       *DDPFigure     `json:"ddp,omitempty"`
 }
 
 // LinkFigure is one PCIe link on the way from the processor to a card that trains.
@@ -90,7 +91,7 @@ type PlaceFigure struct {
 // FiguresOf gives the numbers of one rig.
 func FiguresOf(rig *inventory.Rig, host *facts.Host, policy Policy, cat *catalog.Catalog) Figures {
 	s := newSubject(rig, host, policy, cat)
-	return Figures{Links: linkFigures(s), Power: powerFigures(s), Mains: mainsFigure(s), AllReduce: reduceFigures(s), Places: placeFigures(s), BurnIn: burnFigure(s)}
+	return Figures{Links: linkFigures(s), Power: powerFigures(s), Mains: mainsFigure(s), AllReduce: reduceFigures(s), Places: placeFigures(s), BurnIn: burnFigure(s), DDP: ddpFigure(s)}
 }
 
 // linkFigures lists every link between root port and card once, and marks the slowest of each way.

@@ -118,6 +118,7 @@ func TestHealthyRigsHaveNoFindingToMend(t *testing.T) {
 	for _, n := range []int{2, 4, 8} {
 		rig, h := goodRig(n), goodHost(n)
 		burn(fullBurn, nil)(rig, h)
+		trained(600, 620, 604, nil)(rig, h)
 		fs := judge(rig, h)
 		for _, f := range fs {
 			if f.Verdict != Pass && f.Verdict != Skip {

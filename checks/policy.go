@@ -109,7 +109,7 @@ var declarative = map[string]func(*inventory.Rig) bool{
 
 // onRequest are the checks of what takes minutes and is run only when somebody asks for it: unless a profile requires them, or
 // the run asked for them, nobody misses their result.
-var onRequest = map[string]bool{"burn-in.thermal": true, "burn-in.power": true, "burn-in.memory": true}
+var onRequest = map[string]bool{"burn-in.thermal": true, "burn-in.power": true, "burn-in.memory": true, "ddp.scaling": true}
 
 // Required says whether an unknown of this check makes the exit code 4.
 func (p Policy) Required(rig *inventory.Rig, check string) bool {

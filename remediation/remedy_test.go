@@ -51,7 +51,8 @@ cluster.consistency/vbios cluster.consistency/persistence cluster.consistency/po
 link.bandwidth/slow link.bandwidth/crowded topology.p2p/corrupt topology.p2p/slow nccl.all-reduce/wedged
 nccl.all-reduce/unreachable nccl.all-reduce/nccl-versions nccl.all-reduce/slow-network nccl.all-reduce/across-hang
 burn-in.thermal/hot burn-in.thermal/power-brake burn-in.thermal/spread burn-in.power/host-lost burn-in.power/card-lost burn-in.power/low-load
-burn-in.memory/wrong-bits burn-in.memory/ecc burn-in.memory/xid`)
+burn-in.memory/wrong-bits burn-in.memory/ecc burn-in.memory/xid
+ddp.scaling/communication ddp.scaling/hang ddp.scaling/error ddp.scaling/slow-card ddp.scaling/thermal ddp.scaling/contention ddp.scaling/input`)
 
 func TestEveryCodeHasARemedy(t *testing.T) {
 	c := remedies(t)

@@ -38,6 +38,8 @@ type checkFlags struct {
 	watch      time.Duration
 	across     bool // one all-reduce over several rigs
 	burn       burnFlags
+	ddp        ddpFlags
+	ddpOpt     *probe.DDPOptions  // of ddp, understood
 	burnOpt    *probe.BurnOptions // of burn, understood
 
 	given func(flag string) bool // whether a flag was given, be it with an empty value
@@ -104,6 +106,9 @@ func runCheck(ctx context.Context, env *environment, f *checkFlags, globs []stri
 		return err
 	}
 	sel.Asked = f.burn.asked(f.burnOpt)
+	if f.ddpOpt != nil {
+		sel.Asked = measures["ddp"]
+	}
 	sinks, err := f.output.sinks(env)
 	if err != nil {
 		return err
@@ -192,6 +197,9 @@ func (r rounds) deliver(env *environment, run judgement, live []*stream, failure
 // options are what a run measures and keeps.
 func (f *checkFlags) options(sel checks.Selection) fleet.Options {
 	opt := probe.Options{Engine: f.engine, Limit: f.probeLimit, Force: f.force, Small: f.small, AllReduce: sel.Has("nccl.all-reduce")}
+	if f.ddpOpt != nil {
+		return fleet.Options{Parallel: f.target.parallel, Probe: !f.noProbe, ProbeOpt: probe.Options{DDP: f.ddpOpt, Force: f.force}, Serials: f.target.serials, Tool: version}
+	}
 	if opt.Burn = f.burnOpt; opt.Burn != nil && !sel.Has("link.bandwidth") {
 		return fleet.Options{Parallel: f.target.parallel, Probe: true, ProbeOpt: probe.Options{Burn: opt.Burn}, Serials: f.target.serials, Tool: version}
 	}
@@ -316,6 +324,9 @@ func (f *checkFlags) validate(sel checks.Selection) error {
 		return usage("--fail-on %s: it takes fail, warn or unknown", f.failOn)
 	}
 	var err error
+	if f.ddpOpt, err = f.ddp.options(); err != nil {
+		return err
+	}
 	f.burnOpt, err = f.burn.options()
 	return err
 }

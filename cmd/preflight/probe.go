@@ -15,15 +15,17 @@ small helper to each rig, which needs the NVIDIA driver there and nothing more, 
 Where the helper finds no libnccl, nccl-tests or torch of the rig are used.`,
 		Example: `  preflight probe links -i rigs.hcl
   preflight probe nccl -i rigs.hcl node-a -v
-  preflight probe burn-in -i rigs.hcl --duration quick`,
+  preflight probe burn-in -i rigs.hcl --duration quick
+  preflight probe ddp -i rigs.hcl node-a`,
 	}
-	c.AddCommand(newProbeLinks(env), newProbeNCCL(env), newProbeBurnIn(env))
+	c.AddCommand(newProbeLinks(env), newProbeNCCL(env), newProbeBurnIn(env), newProbeDDP(env))
 	return c
 }
 
 // measures are the checks that each kind of probe decides.
 var measures = map[string][]string{
 	"links":   {"link.bandwidth", "topology.p2p", "pcie.width", "pcie.speed"},
+	"ddp":     {"ddp.scaling"},
 	"burn-in": {"burn-in.thermal", "burn-in.power", "burn-in.memory", "pcie.width", "pcie.speed"},
 	"nccl":    {"nccl.all-reduce", "topology.p2p", "pcie.width", "pcie.speed"},
 }

@@ -30,6 +30,7 @@ type Host struct {
 	Limits     Limits          `json:"limits"`
 	Conflicts  []Conflict      `json:"conflicts,omitempty"` // where two sources of the input disagree
 	Load       []LinkSample    `json:"load"`                // links seen while a probe was running
+	DDP        *DDP            `json:"ddp,omitempty"`       // a short training on one card and on several
 	BurnIn     *BurnIn         `json:"burn_in,omitempty"`   // half an hour of load, or what was asked for
 	NCCL       []NCCLRun       `json:"nccl"`
 	Rates      []CardRate      `json:"bandwidth,omitempty"` // host↔card, measured
@@ -62,6 +63,7 @@ const (
 	KindDriver     Kind = "driver"      // /proc/driver/nvidia, /sys/module
 	KindVirt       Kind = "virt"        // what the machine is
 	KindIOMMU      Kind = "iommu"       // IOMMU groups and types
+	KindDDP        Kind = "ddp"         // a scaling test
 	KindBurnIn     Kind = "burn-in"     // cards under load for minutes
 	KindLinkSample Kind = "link-sample" // links under load
 )

@@ -20,7 +20,7 @@ func FromSnapshot(s *Snapshot) *Host {
 	for _, read := range []func(*builder){
 		readOS, readDMI, readCPU, readMemory, readDisks, readPCI, readConfig, readGHW, readLspci, readIOMem, readSMBIOS, readLscpu, readDMIText,
 		readDriver, readSMI, readSMIText, readSMITable, readSamples, readTopo, readP2P, readCUDASamples, readCollectEnv, readProducts,
-		readIOMMU, readAEROwner, readKernelLog, readLogDevices, readFabric, readLoad, readNative, readAcross, readNCCL, readBurnIn, readVirt, readModels,
+		readIOMMU, readAEROwner, readKernelLog, readLogDevices, readFabric, readLoad, readNative, readAcross, readNCCL, readBurnIn, readDDP, readVirt, readModels,
 		readNUMA, readSoftware, readLimits, readTopoNodes, readShmErrors,
 	} {
 		read(b)

@@ -57,6 +57,7 @@ const (
 	Collecting Phase = "collect"
 	Probing    Phase = "probe nccl"
 	Burning    Phase = "burn-in"
+	Training   Phase = "probe ddp"
 	Done       Phase = "done"
 )
 
@@ -185,14 +186,23 @@ func on(ctx context.Context, host Host, r Result, o Options, say func(Phase, str
 	}
 	r.Snapshot = snap
 	if !o.Raw {
-		phase := Probing
-		if o.ProbeOpt.Burn != nil && !o.ProbeOpt.AllReduce {
-			phase = Burning
-		}
+		phase := o.measuring()
 		o.ProbeOpt.Tell = func(what string) { say(phase, what) }
 		r = judged(ctx, r, host, o, func(p Phase) { say(p, "") })
 	}
 	return r
+}
+
+// measuring is what the probe of a run is called.
+func (o Options) measuring() Phase {
+	switch {
+	case o.ProbeOpt.AllReduce || o.ProbeOpt.Links:
+	case o.ProbeOpt.Burn != nil:
+		return Burning
+	case o.ProbeOpt.DDP != nil:
+		return Training
+	}
+	return Probing
 }
 
 // judged probes a rig that was read, and judges it.
@@ -201,11 +211,7 @@ func judged(ctx context.Context, r Result, host Host, o Options, tell func(Phase
 	var err error
 	if o.Probe && ctx.Err() == nil {
 		if probe.Ready(seen, o.ProbeOpt) {
-			phase := Probing
-			if o.ProbeOpt.Burn != nil && !o.ProbeOpt.AllReduce {
-				phase = Burning
-			}
-			tell(phase)
+			tell(o.measuring())
 		}
 		opt := o.ProbeOpt
 		if r.Rig != nil {

@@ -27,6 +27,7 @@ type Options struct {
 	Python    string        // the Python that the rig names
 	Small     bool          // small copies, for cards that a processor plays
 
+	DDP  *DDPOptions  // a scaling test through torch; nil for none
 	Burn *BurnOptions // put all cards under load last; nil for not at all
 
 	Tell func(what string) // hears what is measured as it begins; nil for nobody
@@ -79,8 +80,13 @@ func Run(ctx context.Context, host Host, h *facts.Host, s *facts.Snapshot, o Opt
 	if s.Files == nil {
 		s.Files = map[string][]byte{}
 	}
-	if o.Burn == nil || o.Links || o.AllReduce {
+	if o.Burn == nil && o.DDP == nil || o.Links || o.AllReduce {
 		if err := measure(ctx, host, h, s, o); err != nil {
+			return err
+		}
+	}
+	if o.DDP != nil && ctx.Err() == nil {
+		if err := ddp(ctx, host, h, s, o); err != nil {
 			return err
 		}
 	}
@@ -124,7 +130,7 @@ func measure(ctx context.Context, host Host, h *facts.Host, s *facts.Snapshot, o
 
 // Ready says whether Run would measure anything on this host.
 func Ready(h *facts.Host, o Options) bool {
-	if o.Burn != nil {
+	if o.Burn != nil || o.DDP != nil {
 		return true
 	}
 	_, skip := notNow(h, o)

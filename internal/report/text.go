@@ -156,6 +156,7 @@ func (t *textWriter) rig(g Rig) {
 	t.findings(g)
 	t.counts(g)
 	t.burnIn(g)
+	t.ddp(g)
 	t.conflicts(g)
 	for _, n := range g.Notes {
 		t.wrapped("  "+t.label("note:"), 8, Safe(n))

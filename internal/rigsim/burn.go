@@ -17,9 +17,11 @@ const (
 	BurnWrong  Kind = "burn-wrong"
 	BurnLost   Kind = "burn-lost"
 	BurnSilent Kind = "burn-silent"
+	DDPSlow    Kind = "ddp-slow"
+	DDPHang    Kind = "ddp-hang"
 )
 
-// BurnFaults are found by a burn-in, and by nothing that check does.
+// BurnFaults are found by a burn-in or a scaling test, and by nothing that check does.
 func BurnFaults() []Fault {
 	library := func(fault string) func(*machine) {
 		return func(m *machine) { m.NCCL.Library = fault }
@@ -32,6 +34,8 @@ func BurnFaults() []Fault {
 		{Kind: BurnWrong, Words: "the second card computes wrongly now and then", Checks: []string{"burn-in.memory"}, Burn: true, plant: library("burn-wrong")},
 		{Kind: BurnLost, Words: "the second card falls off the bus under load", Checks: []string{"burn-in.power"}, Burn: true, plant: library("burn-lost")},
 		{Kind: BurnSilent, Words: "the rig switches itself off under load, and starts anew", Checks: []string{"burn-in.power"}, Burn: true, plant: func(m *machine) { m.dies = true }},
+		{Kind: DDPSlow, Words: "gradients travel at a fifth of what the links carry", Checks: []string{"ddp.scaling"}, Burn: true, plant: func(m *machine) { m.ddp = "slow" }},
+		{Kind: DDPHang, Words: "a training over several cards never ends its first step", Checks: []string{"ddp.scaling"}, Burn: true, plant: func(m *machine) { m.ddp = "hang" }},
 	}
 }
 

@@ -28,8 +28,9 @@ type machine struct {
 	SMIError   string // what nvidia-smi prints instead of an answer
 	SMIExit    int
 	SMIHang    bool
-	hotCard    int  // the card that throttles under load; 0 none
-	dies       bool // the rig switches itself off under load
+	hotCard    int    // the card that throttles under load; 0 none
+	ddp        string // how a training over several cards goes: slow, hang
+	dies       bool   // the rig switches itself off under load
 	P2P        string
 	NCCL       ncclPlan
 	DeclaredW  int // watts of one declared supply

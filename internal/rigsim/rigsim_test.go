@@ -110,7 +110,7 @@ func TestCollectedFacts(t *testing.T) {
 				t.Fatalf("%d cards, want %d", len(h.Cards), c.spec.Cards)
 			}
 			for kind, why := range h.Gaps {
-				if kind != facts.KindNCCL && kind != facts.KindLinkSample && kind != facts.KindBurnIn {
+				if kind != facts.KindNCCL && kind != facts.KindLinkSample && kind != facts.KindBurnIn && kind != facts.KindDDP {
 					t.Errorf("gap %s: %s", kind, why)
 				}
 			}

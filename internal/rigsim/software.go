@@ -105,6 +105,7 @@ func pythonStub(m *machine) string {
 	if s.Visible != "" {
 		say("visible", s.Visible)
 	}
+	lines = append(lines, trainingStub(m))
 	if s.TorchHangs {
 		return strings.Join(append(lines, "trap '' TERM INT HUP", "while :; do sleep 5; done", ""), "\n")
 	}
