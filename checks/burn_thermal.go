@@ -142,9 +142,15 @@ func burnSpread(s Subject, tracks []burnTrack) (Finding, bool) {
 	return f, true
 }
 
-// slotOf says where a card sits and beside whom, from the declared slots; "" when they are not declared.
+// slotOf says where a card sits and beside whom, from the declared slots, else the board's own name of its
+// slot; "" when neither is known.
 func slotOf(s Subject, bdf string) string {
-	if s.Rig.Chassis == nil {
+	if s.Rig.Chassis == nil || len(s.Rig.Chassis.Slots) == 0 {
+		for _, slot := range s.Host.Slots { // the board's own names have no order, so that neighbours are not known
+			if slot.BDF == bdf {
+				return fmt.Sprintf("it sits in slot %s", slot.Designation)
+			}
+		}
 		return ""
 	}
 	cards, _ := declaredPlaces(s)

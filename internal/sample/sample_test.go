@@ -101,6 +101,7 @@ func TestSeries(t *testing.T) {
 		"K NVRM: Xid (PCI:0000:81:00): 79, GPU has fallen off the bus.",
 		"S 2026/12/01 10:00:02.000, 00000000:21:00.0, 45, 300.51",
 		"S 2026/12/01 09:00:00.000, 00000000:21:00.0, 45, 1",
+		"B Inlet Temp,23.5,degrees C", "B PS1 Input Power,740,Watts", "B Inlet Temp,24,degrees C",
 		"E nvidia-smi ended", "E nvidia-smi ended",
 	} {
 		if it := p.Line(l); it != nil {
@@ -127,10 +128,14 @@ func TestSeries(t *testing.T) {
 	if len(back.CPU) != 1 || back.CPU[0].Value != 50 {
 		t.Errorf("CPU %+v", back.CPU)
 	}
+	if len(back.BMC) != 2 || back.BMC[0].Name != "Inlet Temp" || len(back.BMC[0].Points) != 2 || back.BMC[0].Points[0].Value != 23.5 || back.BMC[1].Unit != "Watts" {
+		t.Errorf("BMC %+v", back.BMC)
+	}
 	if strings.Contains(string(raw), "memory_temperature") {
 		t.Errorf("a column of nothing is written: %s", raw)
 	}
 	for _, bad := range []string{
+		`{"schema":"preflight/samples/v1","cards":[],"bmc":[{"name":"x","unit":"W","steps_ms":[0],"tenths":[]}]}`,
 		`{}`, `{"schema":"preflight/samples/v2"}`, `[]`,
 		`{"schema":"preflight/samples/v1","cards":[{"bdf":"x","steps_ms":[0,1],"tenths":{"power":[1]}}]}`,
 		`{"schema":"preflight/samples/v1","cpu":{"steps_ms":[0],"tenths":[]}}`,

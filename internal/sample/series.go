@@ -13,6 +13,7 @@ type Series struct {
 	Start  time.Time // of the first sample, the host's clock
 	Cards  []*Track  // by BDF
 	CPU    []Point   // °C
+	BMC    []*Sensed // by name: inlet air, supplies
 	Events []Event
 }
 
@@ -21,6 +22,12 @@ type Track struct {
 	BDF, Name string
 	At        []time.Duration // since Start
 	Values    []Values
+}
+
+// Sensed is one sensor of the BMC.
+type Sensed struct {
+	Name, Unit string
+	Points     []Point
 }
 
 // Point is one value of the host.
@@ -43,6 +50,7 @@ const (
 	mostSamples = 50_000 // a card
 	mostCards   = 64
 	mostEvents  = 2_000
+	mostSensors = 64
 )
 
 // Add notes an item. What has no clock of its own stands at the time of the last sample. When it is full, nothing is added.
@@ -52,6 +60,8 @@ func (s *Series) Add(it Item) {
 		s.card(*it.Card)
 	case it.CPU != nil && len(s.CPU) < mostSamples:
 		s.CPU = append(s.CPU, Point{s.last(), *it.CPU})
+	case it.Sensor != nil:
+		s.sensor(*it.Sensor)
 	case it.Kernel != nil && it.Kernel.Xid > 0:
 		s.event(Event{Kind: "xid", Xid: it.Kernel.Xid, BDF: it.Kernel.BDF, Text: it.Kernel.Text})
 	case it.Kernel != nil:
@@ -60,6 +70,20 @@ func (s *Series) Add(it Item) {
 		s.event(Event{Kind: "smi", Text: it.Ended})
 	case it.Note != "":
 		s.event(Event{Kind: "note", Text: it.Note})
+	}
+}
+
+func (s *Series) sensor(r Sensor) {
+	i := slices.IndexFunc(s.BMC, func(o *Sensed) bool { return o.Name == r.Name })
+	if i < 0 {
+		if len(s.BMC) >= mostSensors {
+			return
+		}
+		i = len(s.BMC)
+		s.BMC = append(s.BMC, &Sensed{Name: r.Name, Unit: r.Unit})
+	}
+	if x := s.BMC[i]; len(x.Points) < mostSamples {
+		x.Points = append(x.Points, Point{s.last(), r.Value})
 	}
 }
 
@@ -123,11 +147,12 @@ func (t *Track) Column(m Metric) []float64 {
 // file is a series as it is written: a column for each metric, times as steps in milliseconds, values in tenths, and null for
 // what was absent. Columns that are absent throughout are left out.
 type file struct {
-	Schema string      `json:"schema"`
-	Start  time.Time   `json:"start"`
-	Cards  []fileCard  `json:"cards"`
-	CPU    *fileColumn `json:"cpu,omitempty"`
-	Events []fileEvent `json:"events,omitempty"`
+	Schema string       `json:"schema"`
+	Start  time.Time    `json:"start"`
+	Cards  []fileCard   `json:"cards"`
+	CPU    *fileColumn  `json:"cpu,omitempty"`
+	BMC    []fileSensor `json:"bmc,omitempty"`
+	Events []fileEvent  `json:"events,omitempty"`
 }
 
 type fileCard struct {
@@ -135,6 +160,12 @@ type fileCard struct {
 	Name    string              `json:"name,omitempty"`
 	Steps   []int64             `json:"steps_ms"`
 	Columns map[string][]*int64 `json:"tenths"`
+}
+
+type fileSensor struct {
+	Name string `json:"name"`
+	Unit string `json:"unit"`
+	fileColumn
 }
 
 type fileColumn struct {
@@ -162,17 +193,39 @@ func (s *Series) MarshalJSON() ([]byte, error) {
 		f.Cards = append(f.Cards, c)
 	}
 	if len(s.CPU) > 0 {
-		var at []time.Duration
-		var v []float64
-		for _, p := range s.CPU {
-			at, v = append(at, p.At), append(v, p.Value)
-		}
-		f.CPU = &fileColumn{steps(at), tenths(v)}
+		c := columnOf(s.CPU)
+		f.CPU = &c
+	}
+	for _, x := range s.BMC {
+		f.BMC = append(f.BMC, fileSensor{x.Name, x.Unit, columnOf(x.Points)})
 	}
 	for _, e := range s.Events {
 		f.Events = append(f.Events, fileEvent{e.At.Milliseconds(), e})
 	}
 	return json.Marshal(f)
+}
+
+func columnOf(points []Point) fileColumn {
+	at, v := make([]time.Duration, len(points)), make([]float64, len(points))
+	for i, p := range points {
+		at[i], v[i] = p.At, p.Value
+	}
+	return fileColumn{steps(at), tenths(v)}
+}
+
+// points reads a column back; what names it is told when it does not fit together.
+func (c fileColumn) points(of string) ([]Point, error) {
+	if len(c.Steps) != len(c.Tenths) || len(c.Steps) > mostSamples {
+		return nil, fmt.Errorf("samples of %s: %d times, %d values", of, len(c.Steps), len(c.Tenths))
+	}
+	var out []Point
+	at := times(c.Steps)
+	for i, v := range c.Tenths {
+		if v != nil {
+			out = append(out, Point{at[i], float64(*v) / 10})
+		}
+	}
+	return out, nil
 }
 
 func steps(at []time.Duration) []int64 {
@@ -217,15 +270,17 @@ func (s *Series) UnmarshalJSON(raw []byte) error {
 		out.Cards = append(out.Cards, t)
 	}
 	if f.CPU != nil {
-		if len(f.CPU.Steps) != len(f.CPU.Tenths) {
-			return fmt.Errorf("samples of the processor: %d times, %d values", len(f.CPU.Steps), len(f.CPU.Tenths))
+		var err error
+		if out.CPU, err = f.CPU.points("the processor"); err != nil {
+			return err
 		}
-		at := times(f.CPU.Steps)
-		for i, v := range f.CPU.Tenths {
-			if v != nil {
-				out.CPU = append(out.CPU, Point{at[i], float64(*v) / 10})
-			}
+	}
+	for _, x := range f.BMC[:min(len(f.BMC), mostSensors)] {
+		points, err := x.points(x.Name)
+		if err != nil {
+			return err
 		}
+		out.BMC = append(out.BMC, &Sensed{Name: x.Name, Unit: x.Unit, Points: points})
 	}
 	for _, e := range f.Events {
 		e.Event.At = time.Duration(e.At) * time.Millisecond
