@@ -26,15 +26,15 @@ type rig struct {
 	Conflicts []string
 	Folded    bool
 
-	Tree    tree
-	Chassis chassis
-	Power   power
-	Bars    barMap
-	Curve   curve
-	Matrix  matrix
-	Burn    *burnIn // nil where no card was under load
-	Scaling picture // a scaling test, as a table
-	Rates   picture // copies between host and cards, as a table
+	Tree     tree
+	Chassis  chassis
+	Power    power
+	Bars     barMap
+	Curve    curve
+	Matrix   matrix
+	Burn     *burnIn   // nil where no card was under load
+	Training *training // nil where nothing was trained
+	Rates    picture   // copies between host and cards, as a table
 }
 
 // faultRow is a warn or a fail with its words.
@@ -77,10 +77,7 @@ func newRig(r *report.Report, i int, l lang.Language) rig {
 	x.Tree, x.Chassis, x.Power = drawTree(g, l), drawChassis(g, l), drawPower(g, l)
 	x.Bars, x.Curve, x.Matrix, x.Rates = drawBars(g, l), drawCurve(g, l), drawMatrix(g, l), rates(g, l)
 	x.Burn = drawBurnIn(g, l)
-	if g.Figures != nil && g.Figures.DDP != nil {
-		x.Scaling.Title = l.Say("Training on one card and on several")
-		x.Scaling.Cols, x.Scaling.Table = report.DDPTable(g.Figures.DDP, l)
-	}
+	x.Training = drawTraining(g, l)
 	return x
 }
 
