@@ -148,6 +148,16 @@ func (m *meeting) hello(context.Context) bool {
 	return true
 }
 
+// refusedAs says whether an answer's first error has a key.
+func refusedAs(a answer, key string) bool {
+	for _, l := range a.lines {
+		if l.Error != nil {
+			return l.Error.Key == key
+		}
+	}
+	return false
+}
+
 func errorOf(a answer) string {
 	for _, l := range a.lines {
 		if l.Error != nil {
@@ -172,6 +182,9 @@ func (m *meeting) listen(context.Context) bool {
 	}
 	for i, r := range replies {
 		at := reached(r.answer)
+		if refusedAs(r.answer, wire.KeyBadRequest) { // a helper of another version knows no such order
+			return m.fail(facts.AcrossMissing, []string{m.members[i].Rig}, errorOf(r.answer))
+		}
 		if len(at) != 1 {
 			return m.fail(facts.AcrossInterface, []string{m.members[i].Rig}, errorOf(r.answer))
 		}

@@ -200,3 +200,30 @@ func TestLimits(t *testing.T) {
 		}
 	}
 }
+
+// A helper of another version knows fewer orders: that is told as what it is, and blames neither cards nor network.
+func TestHelperOfAnotherVersion(t *testing.T) {
+	old := liar{script: func(nonce string, in io.Reader, out io.Writer) {
+		stored(nonce, in, out)
+		answers(in, func(command, _ string) bool {
+			if command == wire.CommandHello {
+				return say(out, saysHello+`{"phase":"load-nccl","state":"end","t":1,"library":{"name":"libnccl","path":"/l","version":"2.22.3"}}`+"\n"+saysDone)
+			}
+			return say(out, `{"phase":"request","state":"error","t":1,"error":{"key":"bad-request","text":"unknown command \"`+command+`\""}}`+"\n"+`{"phase":"done","state":"end","t":1,"outcome":"error"}`+"\n")
+		})
+		_, _ = fmt.Fprintf(out, "\n%s ended exit 3\n\n%s end\n", nonce, nonce)
+	}}
+	h, _, err := lied(t, old)
+	if err != nil || !strings.Contains(h.Helper.Reason.Value, "of another version, and knows no ") {
+		t.Errorf("%v: %+v", err, h.Helper)
+	}
+	var list []Member
+	for _, name := range []string{"node-a", "node-b"} {
+		list = append(list, Member{Rig: name, Host: old, Facts: h, Snapshot: &facts.Snapshot{}, Address: "127.0.0.1"})
+	}
+	small := func(string) ([]byte, string, error) { return []byte("helper"), "sum", nil }
+	run := Across(t.Context(), "group:lab", list, Options{Limit: 5 * time.Second, Small: true, helper: small})
+	if run.Problem != facts.AcrossMissing || !strings.Contains(run.Text, "of another version, and knows no reach") {
+		t.Errorf("%+v", run)
+	}
+}

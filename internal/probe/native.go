@@ -243,6 +243,9 @@ func (c *conversation) answer(r wire.Request, heard func(wire.Line)) (a answer, 
 		}
 		var l wire.Line
 		if text != "" && json.Unmarshal([]byte(text), &l) == nil && l.Phase != "" {
+			if e := l.Error; e != nil && e.Key == wire.KeyBadRequest && strings.HasPrefix(e.Text, "unknown command") {
+				e.Text = "the helper in this preflight is of another version, and knows no " + r.Command + ": build it anew (make build)"
+			}
 			c.keep(wire.Entry{Line: l})
 			a.lines = append(a.lines, l)
 			if heard != nil {

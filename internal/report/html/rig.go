@@ -127,7 +127,7 @@ func keyFacts(g report.Rig, l lang.Language) []keyFact {
 	add("system", h.OS.Distro.Value)
 	add("kernel", h.OS.Kernel.Value)
 	if m, ok := facts.First(h.Memory.InstalledMiB, h.Memory.TotalMiB).Get(); ok {
-		add("memory", fmt.Sprintf("%.0f GiB", float64(m)/1024))
+		add("host memory", fmt.Sprintf("%.0f GiB", float64(m)/1024))
 	}
 	if n, ok := h.CPU.Cores.Get(); ok {
 		add("cores", fmt.Sprint(n))
