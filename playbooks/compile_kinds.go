@@ -46,7 +46,7 @@ func compileUnit(c *compiler) []Resource {
 	if content := c.text("content"); content != "" {
 		out = append(out, Resource{File: &File{
 			Path: "/etc/systemd/system/" + name, Edit: Whole(content), Mode: "0644",
-			After: []After{{Shell: "systemctl daemon-reload", Words: "systemd reads its units again"}, {Shell: "systemctl try-restart " + quote(name), Words: name + " is restarted if it runs"}},
+			After: []After{{Shell: "systemctl daemon-reload", Words: "systemd reads its units again"}, {Shell: "[ ! -e \"$R/etc/systemd/system/" + doubled(name) + "\" ] || systemctl try-restart " + quote(name), Words: name + " is restarted if it runs"}},
 		}})
 	}
 	return append(out, Resource{Unit: &Unit{Name: name, Enabled: c.flag("enabled"), Running: c.flag("running")}})

@@ -19,7 +19,7 @@ start) echo active >"$d/$2.active"
 reboot) touch "$PREFLIGHT_ROOT/state/booted"; rm -rf "$PREFLIGHT_ROOT/sys/module/nouveau"
 	for f in "$PREFLIGHT_ROOT"/etc/default/grub.d/*.cfg; do [ -f "$f" ] && sed -n 's/.*GRUB_CMDLINE_LINUX="$GRUB_CMDLINE_LINUX \(.*\)"/\1/p' "$f"; done >"$PREFLIGHT_ROOT/proc/cmdline" ;;
 stop) echo inactive >"$d/$2.active" ;;
-try-restart) ;;
+try-restart) [ -e "$d/$2" ] || [ -e "$PREFLIGHT_ROOT/etc/systemd/system/$2" ] || { echo "Failed to try-restart $2: Unit $2 not found." >&2; exit 5; } ;;
 daemon-reload) ;;
 cat) echo "ExecStart=/usr/bin/nvidia-persistenced --no-persistence-mode --verbose"; cat "$PREFLIGHT_ROOT/etc/systemd/system/$2.d/"*.conf 2>/dev/null || true ;;
 *) exit 99 ;;
