@@ -34,6 +34,9 @@ func ddpFigure(s Subject) *DDPFigure {
 	out := &DDPFigure{Parameters: d.Parameters, Ended: d.Ended, Stages: []DDPShare{}}
 	single := DDPShare{Cards: 1, SpeedUp: 1, Efficiency: 1}
 	for _, st := range d.Stages {
+		if st.Step <= 0 {
+			continue
+		}
 		busy, watts := whileTraining(d, st)
 		if len(st.Cards) == 1 {
 			if st.Step > single.Step {
