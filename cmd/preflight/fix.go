@@ -105,7 +105,8 @@ func (w *worksite) byHand(lib playbooks.Library) {
 				continue
 			}
 			if !said {
-				w.print("\n%s: only hands or a BIOS can mend", report.Safe(s.rig.Name))
+				w.print("")
+				w.print("%s: only hands or a BIOS can mend", report.Safe(s.rig.Name))
 				said = true
 			}
 			w.print("  %s: %s (preflight check tells how)", f.Check, report.Safe(w.env.lang().Say(f.Summary)))

@@ -29,7 +29,7 @@ var spoken = []struct {
 	{"internal/remote", []string{"fail", "lost"}},
 	{"internal/collect", []string{"-"}},
 	{"internal/fleet", []string{"-"}},
-	{"cmd/preflight", []string{"-"}},
+	{"cmd/preflight", []string{"-", "print"}},
 }
 
 // words is what a sentence or a spoken word looks like, once placeholders are gone.

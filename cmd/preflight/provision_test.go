@@ -146,3 +146,16 @@ func TestLeftAlone(t *testing.T) {
 		t.Errorf("exit %d\n%s%s", code, out, stderr)
 	}
 }
+
+// Plans and results follow the language; names and what stands in files stay as they are.
+func TestFixInChinese(t *testing.T) {
+	_, run := served(t, faulty("rig", rigsim.PersistenceOff, rigsim.PSUCapped))
+	code, plan, stderr := run("fix", "--no-probe", "--lang", "zh")
+	if code != checks.ExitOK || !strings.HasPrefix(plan, "rig\n") || !strings.Contains(plan, "power-cap：2 处改动") || !strings.Contains(plan, "+Description=Power limit of the NVIDIA cards") {
+		t.Errorf("exit %d\n%s%s", code, plan, stderr)
+	}
+	code, out, stderr := run("fix", "--no-probe", "--apply", "--yes", "--lang", "zh")
+	if code != checks.ExitOK || !strings.Contains(out, "已完成并验证 ") {
+		t.Errorf("exit %d\n%s%s", code, out, stderr)
+	}
+}

@@ -27,7 +27,7 @@ func (w *worksite) showPlans() {
 			w.print("%s: nothing that a playbook mends", report.Safe(s.rig.Name))
 			continue
 		}
-		w.print("%s", report.Safe(s.rig.Name))
+		_, _ = fmt.Fprintln(w.env.stdout, report.Safe(s.rig.Name)) // a name stays a name
 		for _, p := range s.plans {
 			w.showPlan(p)
 		}
@@ -47,19 +47,19 @@ func (w *worksite) showPlan(p playbooks.Plan) {
 		w.print("  %s: as it should be", p.Playbook)
 		return
 	}
-	reboot := ""
 	if p.Reboot() {
-		reboot = ", takes effect at the next boot"
+		w.print("  %s: %d changes, takes effect at the next boot", p.Playbook, p.Changes())
+	} else {
+		w.print("  %s: %d changes", p.Playbook, p.Changes())
 	}
-	w.print("  %s: %d changes%s", p.Playbook, p.Changes(), reboot)
 	for _, t := range p.Tasks {
 		for _, c := range t.Changes {
 			w.print("    %s: %s", t.Task, report.Safe(c.What))
 			for _, d := range c.Do {
-				w.print("      %s", report.Safe(d))
+				w.print("      %s", w.env.lang().Say(report.Safe(d)))
 			}
 			for l := range strings.Lines(c.Diff) {
-				w.print("      %s", report.Safe(strings.TrimRight(l, "\n")))
+				_, _ = fmt.Fprintln(w.env.stdout, "      "+report.Safe(strings.TrimRight(l, "\n"))) // of the host: as it is
 			}
 		}
 	}
@@ -68,8 +68,9 @@ func (w *worksite) showPlan(p playbooks.Plan) {
 	}
 }
 
+// print writes a line in the language of the run; what a host or a playbook said stays as it is.
 func (w *worksite) print(format string, args ...any) {
-	_, _ = fmt.Fprintf(w.env.stdout, format+"\n", args...)
+	_, _ = fmt.Fprintln(w.env.stdout, w.env.lang().Sayf(format, args...))
 }
 
 // showResults tells what was changed, and what turned by it.
@@ -109,7 +110,7 @@ func (w *worksite) turns(s *site) {
 	for _, v := range d.Rigs[0].Findings {
 		if v.Turn != diff.Unchanged {
 			said = true
-			w.print("  %s: %s → %s  %s", v.ID, orNone(v.Before), orNone(v.After), report.Safe(w.env.lang().Say(v.Summary)))
+			w.print("  %s: %s → %s  %s", v.ID, w.env.lang().Say(orNone(v.Before)), w.env.lang().Say(orNone(v.After)), report.Safe(w.env.lang().Say(v.Summary)))
 		}
 	}
 	if !said {
