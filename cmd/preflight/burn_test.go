@@ -137,8 +137,8 @@ func TestBurnInHeatAndSweep(t *testing.T) {
 		t.Skip(err)
 	}
 	began := time.Now()
-	all, _, said := burnt(t, rigs, run, "--duration", "60s", "--abort-temp", "45")
-	if b := all["hot"]; b.Ended != facts.BurnHot || !strings.Contains(b.Text, "°C; the load is aborted at 45") || time.Since(began) > 50*time.Second {
+	all, _, said := burnt(t, rigs, run, "--duration", "30s", "--abort-temp", "40")
+	if b := all["hot"]; b.Ended != facts.BurnHot || !strings.Contains(b.Text, "°C; the load is aborted at 40") || time.Since(began) > 50*time.Second {
 		t.Errorf("after %s: %+v\n%s", time.Since(began), b, said)
 	}
 	all, _, said = burnt(t, rigs, run, "--duration", "40s", "--sweep", "450,315")
