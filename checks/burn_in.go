@@ -101,11 +101,13 @@ func unburnt(s Subject) (Finding, bool) {
 	const run = "put the cards under load: preflight probe burn-in"
 	switch {
 	case b == nil:
-		return unknown(rigSubject, "no burn-in was run").knownBy(run), true
+		return unknown(rigSubject, "%s", firstOf(s.Host.Gaps[facts.KindBurnIn], "no burn-in was run")).knownBy(run), true
 	case b.Ended == facts.BurnBusy:
 		return unknown(rigSubject, "no burn-in: %s", b.Text).because(evs(b.Source, b.Text)).knownBy("run it when the cards are idle"), true
 	case !b.Ran() && b.Ended == facts.BurnHot: // hot before any load
 		return Finding{}, false
+	case !b.Ran() && b.Ended == facts.BurnMissing && b.Text != "": // to run it again as it is would end the same way
+		return unknown(rigSubject, "no burn-in: %s", b.Text).because(evs(b.Source, b.Ended)).knownBy("mend that first, and run it again"), true
 	case !b.Ran():
 		return unknown(rigSubject, "no burn-in: %s", firstOf(b.Text, "it did not begin")).because(evs(b.Source, b.Ended)).knownBy(run), true
 	}

@@ -193,6 +193,50 @@ func TestBurnInLinks(t *testing.T) {
 }
 
 // Nobody who never asked for a burn-in misses its result.
+// A burn-in that is not there, that could not be read, and that the host could not begin are told apart, with what to do.
+func TestBurnInSaysWhyThereIsNone(t *testing.T) {
+	for name, test := range map[string]struct {
+		change  func(*ho)
+		summary string
+		note    string
+	}{
+		"never run": {func(*ho) {}, "no burn-in was run", "put the cards under load"},
+		"spoilt":    {func(h *ho) { h.Gaps[facts.KindBurnIn] = "probe/burn-in.json could not be read: it is cut" }, "could not be read", "put the cards under load"},
+		"no driver": {func(h *ho) {
+			h.BurnIn = &facts.BurnIn{Ended: facts.BurnMissing, Text: "the driver shows no card"}
+		}, "the driver shows no card", "mend that first"},
+	} {
+		rig, h := goodRig(4), goodHost(4)
+		if h.Gaps == nil {
+			h.Gaps = map[facts.Kind]string{}
+		}
+		test.change(h)
+		for _, f := range judge(rig, h) {
+			if strings.HasPrefix(f.Check, "burn-in.") && (f.Verdict != Unknown || !strings.Contains(f.Summary, test.summary) || !strings.Contains(f.Known, test.note)) {
+				t.Errorf("%s: %s is %s: %q, %q", name, f.Check, f.Verdict, f.Summary, f.Known)
+			}
+		}
+	}
+}
+
+// What was looked at and could not be seen does not read "does not apply"; what was left out says nothing of a rig.
+func TestVerdictOfWhatIsUnseen(t *testing.T) {
+	rig, h := goodRig(4), goodHost(4)
+	for _, test := range []struct {
+		only string
+		want Verdict
+	}{{"burn-in", Unknown}, {"cluster", Skip}, {"gpu", Pass}} {
+		findings, policy := Selection{Only: []string{test.only}}.Apply(judge(rig, h), PolicyFor(nil, 4))
+		j := Judged{Rig: rig, Policy: policy, Findings: findings}
+		if got := j.Verdict(); got != test.want {
+			t.Errorf("only %s: %s, want %s", test.only, got, test.want)
+		}
+		if code := ExitCode([]Judged{j}, FailOn(Fail)); code != ExitOK {
+			t.Errorf("only %s: exit %d; nobody asked for a burn-in", test.only, code)
+		}
+	}
+}
+
 func TestBurnInIsOnRequest(t *testing.T) {
 	rig, h := goodRig(4), goodHost(4)
 	findings, policy := Selection{}.Apply(judge(rig, h), PolicyFor(nil, 4))

@@ -44,16 +44,21 @@ func ExitCode(rigs []Judged, on FailOn) int {
 	return code
 }
 
-// Verdict is the rig's worst verdict. Unknowns that nobody requires are shown, but do not make a rig unknown.
+// Verdict is the rig's worst verdict. Unknowns that nobody requires are shown, but do not make a rig unknown, unless
+// nothing else was found out about it: that it all does not apply would be a guess.
 func (r Judged) Verdict() Verdict {
 	if r.Unreachable || len(r.Findings) == 0 {
 		return Unknown
 	}
-	worst := Skip
+	worst, unseen := Skip, false
 	for _, f := range r.Findings {
+		unseen = unseen || f.Verdict == Unknown && !LeftOut(f)
 		if f.Verdict != Unknown || r.Policy.Required(r.Rig, f.Check) {
 			worst = Worst(worst, f.Verdict)
 		}
+	}
+	if worst == Skip && unseen {
+		return Unknown
 	}
 	return worst
 }

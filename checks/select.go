@@ -71,7 +71,7 @@ func (s Selection) Apply(fs []Finding, p Policy) ([]Finding, Policy) {
 		if !left[f.Check] {
 			left[f.Check] = true
 			c := Check{ID: f.Check}
-			not := unknown(rigSubject, "not looked at, by choice").knownBy("run without --only and --skip")
+			not := unknown(rigSubject, "not looked at, by choice").knownBy("run preflight check without --only and --skip")
 			not.Args = map[string]string{leftOut: "yes"}
 			out = append(out, c.finish([]Finding{not})...)
 		}

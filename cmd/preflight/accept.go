@@ -72,7 +72,8 @@ who may sign.`,
 	fl.Lookup("output").Usage = "the bundle: a folder, or a file that ends in .tar.gz (default preflight-accept-TIME.tar.gz)"
 	fl.StringVar(&f.check.profile, "profile", "", "judge every rig by this profile of the inventory")
 	fl.DurationVar(&f.check.probeLimit, "probe-timeout", probe.DefaultLimit, "deadline of one all-reduce on a rig")
-	fl.StringVar(&f.check.burn.duration, "burn-in", "", "put all cards under load as well: full (30m), quick (3m), or a time; see probe burn-in")
+	f.check.burn.named = "burn-in"
+	fl.StringVar(&f.check.burn.duration, f.check.burn.named, "", "put all cards under load as well: full (30m), quick (3m), or a time; see probe burn-in")
 	fl.StringVar(&f.key, "key", "", "SSH key that signs: a private key, or the .pub of one that the agent holds")
 	fl.StringVar(&f.answers, "checklist", "", "the answered checklist of hands and eyes; without it a terminal is asked")
 	fl.StringVar(&f.writeChecklist, "write-checklist", "", "only write the checklist to this file, to be answered with an editor")

@@ -16,6 +16,7 @@ import (
 // burnFlags are those of a burn-in.
 type burnFlags struct {
 	duration string // "" for no burn-in
+	named    string // the flag that gave it
 	sweep    []string
 	core     float64
 	memory   float64
@@ -36,6 +37,7 @@ const (
 	burnCoolDown  = 3 * time.Minute  // idle after it, at most
 	coolShare     = 15               // the load's length ÷ the idle time before it
 	coolDownShare = 6
+	mostWatts     = 5000 // of a cap; more than any card takes
 )
 
 // usual is what a burn-in is when nobody asks for anything else.
@@ -55,7 +57,7 @@ func (b *burnFlags) options() (*probe.BurnOptions, error) {
 	if b.duration == "" {
 		return nil, nil
 	}
-	load, err := burnTime(b.duration)
+	load, err := burnTime(b.named, b.duration)
 	if err != nil {
 		return nil, err
 	}
@@ -65,8 +67,8 @@ func (b *burnFlags) options() (*probe.BurnOptions, error) {
 	}
 	for _, x := range b.sweep {
 		w, err := strconv.ParseFloat(strings.TrimSuffix(strings.TrimSpace(x), "W"), 64)
-		if err != nil || w <= 0 || w > 5000 {
-			return nil, usage("--sweep %s: a power cap is a number of watts, such as 350", x)
+		if err != nil || !(w > 0 && w <= mostWatts) {
+			return nil, usage("--sweep %s: a power cap is a number of watts up to %d, such as 350", x, mostWatts)
 		}
 		if slices.Contains(o.Caps, w) {
 			return nil, usage("--sweep names %g W twice", w)
@@ -79,7 +81,7 @@ func (b *burnFlags) options() (*probe.BurnOptions, error) {
 	return o, b.bounds()
 }
 
-func burnTime(s string) (time.Duration, error) {
+func burnTime(flag, s string) (time.Duration, error) {
 	switch s {
 	case "quick":
 		return burnQuick, nil
@@ -88,18 +90,18 @@ func burnTime(s string) (time.Duration, error) {
 	}
 	d, err := time.ParseDuration(s)
 	if err != nil || d < burnShortest || d > burnLongest {
-		return 0, usage("--duration %s: quick (%s), full (%s), or a time from %s to %s", s, burnQuick, burnFull, burnShortest, burnLongest)
+		return 0, usage("--%s %s: quick (%s), full (%s), or a time from %s to %s", flag, s, burnQuick, burnFull, burnShortest, burnLongest)
 	}
 	return d, nil
 }
 
 func (b *burnFlags) bounds() error {
-	switch {
-	case b.core < 40 || b.core > 110:
+	switch { // each in a form that refuses NaN, with which no card would ever be too hot
+	case !(b.core >= 40 && b.core <= 110):
 		return usage("--abort-temp %g: 40 to 110 °C", b.core)
-	case b.memory < 40 || b.memory > 120:
+	case !(b.memory >= 40 && b.memory <= 120):
 		return usage("--abort-memory-temp %g: 40 to 120 °C", b.memory)
-	case b.share <= 0 || b.share > 0.95:
+	case !(b.share > 0 && b.share <= 0.95):
 		return usage("--memory %g: a share above 0, at most 0.95", b.share)
 	case b.every < sample.Shortest || b.every > 10*time.Second:
 		return usage("--interval %s: %s to 10s", b.every, sample.Shortest)
@@ -148,7 +150,8 @@ in, and proves nothing about heat soak.`,
 	f.target.add(fl, false)
 	f.output.add(fl)
 	f.keeping(fl)
-	fl.StringVar(&f.burn.duration, "duration", "full", "time of load: full (30m), quick (3m), or a time such as 1h")
+	f.burn.named = "duration"
+	fl.StringVar(&f.burn.duration, f.burn.named, "full", "time of load: full (30m), quick (3m), or a time such as 1h")
 	f.burn.add(fl)
 	return c
 }

@@ -276,6 +276,7 @@ func (j *judgement) compare(before *side, sel checks.Selection) {
 // judge takes the rigs of a target through all phases.
 func (f *checkFlags) judge(ctx context.Context, env *environment, t *target, sel checks.Selection, o fleet.Options) judgement {
 	j := judgement{target: t, start: time.Now()}
+	o.Select = sel
 	j.results = t.run(ctx, env, o)
 	judged := make([]checks.Judged, len(j.results))
 	for i := range j.results {

@@ -4,6 +4,7 @@ import (
 	"context"
 	"fmt"
 	"os"
+	"slices"
 	"strings"
 	"time"
 
@@ -88,10 +89,32 @@ func runDemo(ctx context.Context, env *environment, f *demoFlags) error {
 	}
 	result := runCheck(ctx, env, check, nil)
 	if f.keep {
-		_, _ = fmt.Fprintf(env.stderr, "\nThe rigs stay served until Ctrl-C. In another terminal:\n  preflight check -i %s\n", rigs.InventoryPath)
+		_, _ = fmt.Fprintf(env.stderr, "\nThe rigs stay served until Ctrl-C. In another terminal:\n  preflight %s\n", strings.Join(toTry(specs, rigs.InventoryPath), "\n  preflight "))
 		<-ctx.Done()
+	} else if more := toTry(specs, "rigs.hcl")[1:]; len(more) > 0 {
+		_, _ = fmt.Fprintf(env.stderr, "\nWhat was planted shows only to a probe that check does not run. Serve the rigs with --keep --dir DIR; then, in DIR:\n  preflight %s\n", strings.Join(more, "\n  preflight "))
 	}
 	return result
+}
+
+// toTry are commands that show what was planted: check, and the probes that it does not run by itself.
+func toTry(specs []rigsim.Spec, inventory string) []string {
+	all := []string{"check -i " + inventory}
+	for _, s := range specs {
+		for _, k := range s.Faults {
+			x, _ := faultNamed(string(k))
+			for _, p := range []struct{ id, command string }{
+				{"burn-in.", "probe burn-in -i " + inventory + " --duration quick"},
+				{"ddp.", "probe ddp -i " + inventory},
+			} {
+				shown := slices.ContainsFunc(x.Checks, func(id string) bool { return strings.HasPrefix(id, p.id) })
+				if shown && !slices.Contains(all, p.command) {
+					all = append(all, p.command)
+				}
+			}
+		}
+	}
+	return all
 }
 
 // specs are the rigs to build: four by default, one with --fault.

@@ -2,6 +2,8 @@ package facts
 
 import (
 	"encoding/json"
+	"fmt"
+	"slices"
 
 	"preflight/internal/sample"
 )
@@ -94,7 +96,11 @@ func readBurnIn(b *builder) {
 		return
 	}
 	var burn BurnIn
-	if err := json.Unmarshal(raw, &burn); err != nil {
+	err := json.Unmarshal(raw, &burn)
+	if err == nil {
+		err = burn.possible()
+	}
+	if err != nil {
 		b.gap(KindBurnIn, "%s could not be read: %v", ProbeBurnInPath, err)
 		return
 	}
@@ -104,4 +110,31 @@ func readBurnIn(b *builder) {
 	}
 	burn.Source = firstNonEmpty(burn.Source, "file:"+ProbeBurnInPath)
 	b.host.BurnIn = &burn
+}
+
+// longestBurnIn is more than any burn-in takes, s: twelve hours may be asked for, and the cards cool before and after.
+const longestBurnIn = 24 * 3600
+
+// waysToEnd are all the Burn… words.
+var waysToEnd = []string{BurnDone, BurnStopped, BurnHot, BurnXid, BurnLostCard, BurnLostHost, BurnBlind, BurnHang, BurnError, BurnBusy, BurnMissing}
+
+// possible refuses what no burn-in can have written, so that a spoilt file is judged neither well nor ill.
+func (b *BurnIn) possible() error {
+	if !slices.Contains(waysToEnd, b.Ended) {
+		return fmt.Errorf("a burn-in does not end as %.40q", b.Ended)
+	}
+	if b.Begin < 0 || b.End < 0 || b.End > longestBurnIn || b.Begin > longestBurnIn {
+		return fmt.Errorf("a load from %g s to %g s is not possible", b.Begin, b.End)
+	}
+	seen := map[string]bool{}
+	for _, c := range b.Cards {
+		if seen[c.BDF] {
+			return fmt.Errorf("card %.40q is there twice", c.BDF)
+		}
+		seen[c.BDF] = true
+		if min(c.Rounds, c.Different, c.Bytes, c.Passes, c.Wrong, c.First) < 0 || c.TFLOPS < 0 || c.GBs < 0 {
+			return fmt.Errorf("card %.40q counts below zero", c.BDF)
+		}
+	}
+	return nil
 }

@@ -26,6 +26,13 @@ func TestBurnInFromSnapshot(t *testing.T) {
 		"whole":  {raw, ""},
 		"broken": {[]byte(`{"series":{"schema":"x"}}`), "could not be read"},
 		"none":   {nil, "no burn-in was run"},
+		"cut":    {raw[:len(raw)/2], "could not be read"},
+		"empty":  {[]byte(`{}`), `does not end as ""`},
+		"no end": {[]byte(`{"ended":"well","end":20}`), `does not end as "well"`},
+		"eons":   {[]byte(`{"ended":"done","begin":5,"end":1e300}`), "is not possible"},
+		"before": {[]byte(`{"ended":"done","begin":-5,"end":20}`), "is not possible"},
+		"twice":  {[]byte(`{"ended":"done","end":20,"cards":[{"bdf":"0000:01:00.0"},{"bdf":"0000:01:00.0"}]}`), "is there twice"},
+		"less":   {[]byte(`{"ended":"done","end":20,"cards":[{"bdf":"0000:01:00.0","wrong":-7}]}`), "counts below zero"},
 	} {
 		s := &Snapshot{Files: map[string][]byte{}}
 		if test.file != nil {

@@ -63,7 +63,7 @@ func RunAcross(ctx context.Context, name string, rigs []*inventory.Rig, open Ope
 	for i := range results {
 		finish(ctx, &results[i], members != nil, o)
 		results[i].Took = time.Since(start)
-		o.Events(Event{Rig: rigs[i].Name, Phase: Done, Elapsed: time.Since(start), Verdict: results[i].Judged().Verdict(), Err: results[i].Err, Lost: results[i].Snapshot == nil})
+		o.Events(Event{Rig: rigs[i].Name, Phase: Done, Elapsed: time.Since(start), Verdict: o.told(results[i]), Err: results[i].Err, Lost: results[i].Snapshot == nil})
 	}
 	Across(results)
 	return results

@@ -31,8 +31,9 @@ type Open func(ctx context.Context, rig *inventory.Rig) (Host, error)
 type Options struct {
 	Parallel int // rigs at once; 0 means DefaultParallel
 	Probe    bool
-	Look     bool // facts are wanted, no verdict is told
-	Raw      bool // only read and save: no facts, no findings
+	Select   checks.Selection // what the run looks at: progress tells no verdict on the rest
+	Look     bool             // facts are wanted, no verdict is told
+	Raw      bool             // only read and save: no facts, no findings
 	ProbeOpt probe.Options
 	Serials  bool
 	Tool     string
@@ -129,6 +130,12 @@ func (o Options) finished(i int, r Result) {
 	}
 }
 
+// told is the verdict on what the run looks at.
+func (o Options) told(r Result) checks.Verdict {
+	r.Findings, r.Policy = o.Select.Apply(r.Findings, r.Policy)
+	return r.Judged().Verdict()
+}
+
 // one takes a single rig through all phases.
 func one(ctx context.Context, rig *inventory.Rig, open Open, o Options) Result {
 	start := time.Now()
@@ -138,7 +145,7 @@ func one(ctx context.Context, rig *inventory.Rig, open Open, o Options) Result {
 	}
 	tell := func(p Phase) { say(p, "") }
 	defer func() {
-		done := Event{Rig: rig.Name, Phase: Done, Elapsed: time.Since(start), Verdict: r.Judged().Verdict(), Err: r.Err, Lost: r.Snapshot == nil}
+		done := Event{Rig: rig.Name, Phase: Done, Elapsed: time.Since(start), Verdict: o.told(r), Err: r.Err, Lost: r.Snapshot == nil}
 		if (o.Raw || o.Look) && r.Err == nil {
 			done.Verdict = ""
 		}

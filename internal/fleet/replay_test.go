@@ -130,3 +130,31 @@ func TestInterruptedProbeIsNoFault(t *testing.T) {
 		}
 	}
 }
+
+// Progress says of a rig what the report will: only what the run looks at counts.
+func TestProgressTellsWhatTheRunLooksAt(t *testing.T) {
+	dir := t.TempDir()
+	spec := rigsim.Healthy("two", 2)
+	spec.Faults = []rigsim.Kind{rigsim.ReBAROff}
+	if err := rigsim.Build(dir, spec); err != nil {
+		t.Fatal(err)
+	}
+	open := func(context.Context, *inventory.Rig) (Host, error) {
+		return cutting{collect.Shell{Env: rigsim.Env(dir, "root")}, func() {}}, nil // nothing is measured: it is not cut
+	}
+	cards := 2
+	for only, want := range map[string]checks.Verdict{"firmware": checks.Fail, "pcie.width": checks.Pass} {
+		var told checks.Verdict
+		Run(t.Context(), []*inventory.Rig{{Name: "two", Cards: &cards}}, open, Options{
+			Select: checks.Selection{Only: []string{only}},
+			Events: func(e Event) {
+				if e.Phase == Done {
+					told = e.Verdict
+				}
+			},
+		})
+		if told != want {
+			t.Errorf("only %s: %s, want %s", only, told, want)
+		}
+	}
+}

@@ -19,10 +19,18 @@ func BurnTable(b *checks.BurnFigure, l lang.Language) (head []string, rows [][]s
 	for _, c := range b.Cards {
 		rows = append(rows, []string{
 			c.BDF, unit("%.0f °C", c.Peak), unit("%.0f °C", c.Mean), unit("%.0f W", c.Watts), unit("%.0f W", c.Limit), unit("%.0f MHz", c.Clock),
-			fmt.Sprintf("%d/%d", c.Held, c.Samples), unit("%.0f TFLOPS", c.TFLOPS), fmt.Sprintf("%.1f GiB × %d", c.GiB, c.Passes), fmt.Sprint(c.Wrong + c.Different),
+			fmt.Sprintf("%d/%d", c.Held, c.Samples), unit("%.0f TFLOPS", c.TFLOPS), compared(c), fmt.Sprint(c.Wrong + c.Different),
 		})
 	}
 	return head, rows
+}
+
+// compared is how much memory of a card was compared how often; a card that never told is a dash.
+func compared(c checks.BurnCard) string {
+	if c.Passes == 0 && c.GiB == 0 {
+		return "–"
+	}
+	return fmt.Sprintf("%.1f GiB × %d", c.GiB, c.Passes)
 }
 
 // CapTable is a sweep of power caps as rows of words.

@@ -20,6 +20,7 @@ func TestBurnInInReports(t *testing.T) {
 		Cards: []checks.BurnCard{
 			{BDF: "0000:01:00.0", Peak: 71, Mean: 69, Watts: 440, PeakWatts: 450, Limit: 450, Clock: 2520, Samples: 30, Kernel: "mma80", TFLOPS: 160, GBs: 850, Rounds: 200, GiB: 18.5, Passes: 1200},
 			{BDF: "0000:21:00.0", Held: 3, Samples: 30, Wrong: 2, Different: 1, GiB: 18.5, Passes: 1200},
+			{BDF: "0000:41:00.0", Samples: 1},
 		},
 		Caps: []facts.CapStep{{Watts: 450, Seconds: 30, TFLOPS: 160, Speed: 1, Drawn: 880, Hottest: 71}, {Watts: 350, Seconds: 30, TFLOPS: 155, Speed: 0.969}},
 	}
@@ -29,9 +30,10 @@ func TestBurnInInReports(t *testing.T) {
 		t.Fatal(err)
 	}
 	for _, want := range []string{
-		"burn-in  60 s of load on 2 cards, 720 W together; too short to prove anything about heat soak; a cap of 350 W is recommended",
+		"burn-in  60 s of load on 3 cards, 720 W together; too short to prove anything about heat soak; a cap of 350 W is recommended",
 		"0000:01:00.0  71 °C  69 °C  440 W  450 W  2520 MHz  0/30       160 TFLOPS  18.5 GiB × 1200  0",
 		"0000:21:00.0  –      –      –      –      –         3/30       –           18.5 GiB × 1200  3",
+		"0000:41:00.0  –      –      –      –      –         0/1        –           –                0",
 		"450 W  100.0 %  880 W  71 °C", "350 W  96.9 %   –      –",
 	} {
 		if !strings.Contains(b.String(), want) {
@@ -39,7 +41,7 @@ func TestBurnInInReports(t *testing.T) {
 		}
 	}
 	b.Reset()
-	if err := WriteText(&b, r, TextOptions{Lang: lang.Zh}); err != nil || !strings.Contains(b.String(), "满载 60 秒，2 张卡，合计 720 W") {
+	if err := WriteText(&b, r, TextOptions{Lang: lang.Zh}); err != nil || !strings.Contains(b.String(), "满载 60 秒，3 张卡，合计 720 W") {
 		t.Errorf("%v\n%s", err, b.String())
 	}
 	schema, err := jsonschema.NewCompiler().Compile("../../docs/report.schema.json")

@@ -2,7 +2,9 @@ package workload
 
 import (
 	"encoding/json"
+	"errors"
 	"fmt"
+	"reflect"
 	"slices"
 	"strings"
 )
@@ -49,7 +51,7 @@ type hfConfig struct {
 func FromConfig(raw []byte, name string, parameters float64) (Model, []string, error) {
 	var c hfConfig
 	if err := json.Unmarshal(raw, &c); err != nil {
-		return Model{}, nil, fmt.Errorf("is no config.json of a model: %w", err)
+		return Model{}, nil, fmt.Errorf("is no config.json of a model: %w", misfit(err))
 	}
 	var assumed []string
 	if c.Text != nil && c.Hidden == 0 {
@@ -76,6 +78,21 @@ func FromConfig(raw []byte, name string, parameters float64) (Model, []string, e
 		assumed = append(assumed, fmt.Sprintf("model_type %q is not known here: its feed-forward is counted with three matrices", clip(c.Type)))
 	}
 	return m, assumed, m.Validate()
+}
+
+// misfit says of a value of the wrong kind, in the words of JSON, which it is and what belongs there; other errors stay as they are.
+func misfit(err error) error {
+	var e *json.UnmarshalTypeError
+	if !errors.As(err, &e) {
+		return err
+	}
+	switch {
+	case e.Field == "":
+		return fmt.Errorf("it is a JSON %s, not an object", e.Value)
+	case e.Type.Kind() == reflect.Int:
+		return fmt.Errorf("%s is a JSON %s; a whole number belongs there", e.Field, e.Value)
+	}
+	return fmt.Errorf("%s cannot be a JSON %s", e.Field, e.Value)
 }
 
 // gatedTypes are model types known to have a gated feed-forward.

@@ -93,10 +93,12 @@ func TestFromConfig(t *testing.T) {
 func TestFromConfigRefuses(t *testing.T) {
 	for _, row := range []struct{ name, raw, says string }{
 		{"no JSON", "hello", "is no config.json of a model"},
-		{"a list", "[1]", "is no config.json of a model"},
+		{"a list", "[1]", "it is a JSON array, not an object"},
 		{"another JSON", `{"schema": "preflight/report/v1"}`, "it has no hidden_size, num_hidden_layers, num_attention_heads, vocab_size"},
 		{"a tokenizer's", `{"vocab_size": 32000, "model_max_length": 4096}`, "it has no hidden_size"},
-		{"words for numbers", `{"hidden_size": "big"}`, "is no config.json of a model"},
+		{"words for numbers", `{"hidden_size": "big"}`, "hidden_size is a JSON string; a whole number belongs there"},
+		{"parts of a layer", `{"num_hidden_layers": 32.5}`, "num_hidden_layers is a JSON number 32.5; a whole number belongs there"},
+		{"a text model of another kind", `{"text_config": 7}`, "text_config cannot be a JSON number"},
 		{"heads do not divide", `{"hidden_size": 4096, "num_hidden_layers": 32, "num_attention_heads": 30, "vocab_size": 32000, "intermediate_size": 11008}`, "4096 does not divide among 30 heads"},
 		{"KV heads do not divide", `{"hidden_size": 4096, "num_hidden_layers": 32, "num_attention_heads": 32, "num_key_value_heads": 5, "vocab_size": 32000, "intermediate_size": 11008}`, "32 heads do not divide among 5"},
 		{"negative", `{"hidden_size": -4096, "num_hidden_layers": 32, "num_attention_heads": 32, "vocab_size": 32000}`, "hidden_size is -4096"},
