@@ -54,9 +54,6 @@ const (
 	AfterSilent   = "silent"    // it does not answer
 )
 
-// longestLoad bounds the times of a saved load, s: a week.
-const longestLoad = 7 * 24 * 3600
-
 // Ran says whether there was any load.
 func (b *BurnIn) Ran() bool { return b.End > b.Begin }
 
@@ -102,10 +99,6 @@ func readBurnIn(b *builder) {
 	}
 	if err != nil {
 		b.gap(KindBurnIn, "%s could not be read: %v", ProbeBurnInPath, err)
-		return
-	}
-	if burn.Begin < 0 || burn.End < 0 || burn.Begin > longestLoad || burn.End > longestLoad {
-		b.gap(KindBurnIn, "%s could not be read: a load from %g to %g s", ProbeBurnInPath, burn.Begin, burn.End)
 		return
 	}
 	burn.Source = firstNonEmpty(burn.Source, "file:"+ProbeBurnInPath)

@@ -70,7 +70,7 @@ func readDDP(b *builder) {
 		return
 	}
 	for _, st := range d.Stages {
-		if st.Step < 0 || st.Step > 0 && st.Step < 1e-3 || st.NoSync < 0 || st.Step > longestLoad*1e3 || st.Begin < 0 || st.End > longestLoad || len(st.Cards) > 64 {
+		if st.Step < 0 || st.Step > 0 && st.Step < 1e-3 || st.NoSync < 0 || st.Step > longestBurnIn*1e3 || st.Begin < 0 || st.End > longestBurnIn || len(st.Cards) > 64 {
 			b.gap(KindDDP, "%s could not be read: a step of %g ms on %d cards", ProbeDDPPath, st.Step, len(st.Cards))
 			return
 		}
