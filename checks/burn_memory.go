@@ -29,6 +29,9 @@ func decideBurnMemory(s Subject) []Finding {
 	var out []Finding
 	least, passes := 0.0, int64(-1)
 	for _, c := range b.Cards {
+		if _, here := cardOf(s, c.BDF); !here && len(s.Host.Cards) > 0 {
+			continue // the file of another rig
+		}
 		if f, bad := wrongBits(b, c); bad {
 			out = append(out, f)
 		}

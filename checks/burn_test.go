@@ -166,6 +166,9 @@ func TestBurnInMemory(t *testing.T) {
 		{"ECC counter rises", 4, burn(fullBurn, spoiled(setting(1, sample.ECC, 0, at(2)), setting(1, sample.ECC, 500, at(3)))), Fail, "burn-in.memory/ecc"},
 		{"ECC counter of before", 4, burn(fullBurn, setting(1, sample.ECC, 0, at(2))), Pass, ""},
 		{"an ECC error ended it", 4, burn(20, spoiled(cards(func(c *facts.BurnInCard) { c.Error, c.Key = "uncorrectable ECC error", "ecc" }), endedBy(facts.BurnError, "x"))), Fail, "burn-in.memory/ecc"},
+		{"a card of another rig", 4, burn(fullBurn, func(b *facts.BurnIn) {
+			b.Cards = append(b.Cards, facts.BurnInCard{BDF: "0000:fe:00.0", Wrong: 7, Passes: 3})
+		}), Pass, ""},
 		{"double-bit error", 4, burn(fullBurn, event("xid", "0000:21:00.0", 48)), Fail, "burn-in.memory/xid"},
 		{"page fault of a kernel that is known", 4, burn(fullBurn, event("xid", "0000:21:00.0", 31)), Warn, "burn-in.memory/xid"},
 		{"clean-up after something else", 4, burn(fullBurn, event("xid", "0000:21:00.0", 45)), Pass, ""},
@@ -246,6 +249,9 @@ func TestBurnInIsOnRequest(t *testing.T) {
 	findings, policy = Selection{Asked: []string{"burn-in.power"}}.Apply(judge(rig, h), PolicyFor(nil, 4))
 	if code := ExitCode([]Judged{{Rig: rig, Policy: policy, Findings: findings}}, FailOn(Fail)); code != ExitUnknown {
 		t.Errorf("asked for, and not there: exit %d", code)
+	}
+	if _, p := (Selection{Only: []string{"burn-in"}, Asked: []string{"burn-in"}}).Apply(judge(rig, h), PolicyFor(nil, 4)); !p.Required(rig, "burn-in.memory") {
+		t.Error("named by its first part, and not required")
 	}
 	policy = PolicyFor(&inventory.Profile{Require: []string{"burn-in.memory"}}, 4)
 	if !policy.Required(rig, "burn-in.memory") {

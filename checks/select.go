@@ -54,8 +54,10 @@ func (s Selection) Has(id string) bool {
 func (s Selection) Apply(fs []Finding, p Policy) ([]Finding, Policy) {
 	if len(s.Asked) > 0 {
 		p.Asked = map[string]bool{}
-		for _, id := range s.Asked {
-			p.Asked[id] = true
+		for _, name := range s.Asked {
+			for _, id := range IDs() {
+				p.Asked[id] = p.Asked[id] || selects(name, id)
+			}
 		}
 	}
 	if len(s.Only) == 0 && len(s.Skip) == 0 {

@@ -109,6 +109,9 @@ func runCheck(ctx context.Context, env *environment, f *checkFlags, globs []stri
 	if f.ddpOpt != nil {
 		sel.Asked = measures["ddp"]
 	}
+	if f.ddpOpt == nil && f.burnOpt == nil {
+		sel.Asked = f.only // what is named is asked for
+	}
 	sinks, err := f.output.sinks(env)
 	if err != nil {
 		return err

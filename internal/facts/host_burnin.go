@@ -4,6 +4,7 @@ import (
 	"encoding/json"
 	"fmt"
 	"slices"
+	"strings"
 
 	"preflight/internal/sample"
 )
@@ -101,6 +102,7 @@ func readBurnIn(b *builder) {
 		b.gap(KindBurnIn, "%s could not be read: %v", ProbeBurnInPath, err)
 		return
 	}
+	burn.Text, burn.Restored = clipped(burn.Text), clipped(burn.Restored)
 	burn.Source = firstNonEmpty(burn.Source, "file:"+ProbeBurnInPath)
 	b.host.BurnIn = &burn
 }
@@ -130,4 +132,13 @@ func (b *BurnIn) possible() error {
 		}
 	}
 	return nil
+}
+
+// clipped bounds a saved text.
+func clipped(s string) string {
+	const most = 600
+	if len(s) <= most {
+		return s
+	}
+	return strings.ToValidUTF8(s[:most], "") + "…"
 }

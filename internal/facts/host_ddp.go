@@ -75,6 +75,7 @@ func readDDP(b *builder) {
 			return
 		}
 	}
+	d.Text = clipped(d.Text)
 	d.Source = firstNonEmpty(d.Source, "file:"+ProbeDDPPath)
 	b.host.DDP = &d
 }

@@ -131,6 +131,10 @@ func TestSeries(t *testing.T) {
 	if len(back.BMC) != 2 || back.BMC[0].Name != "Inlet Temp" || len(back.BMC[0].Points) != 2 || back.BMC[0].Points[0].Value != 23.5 || back.BMC[1].Unit != "Watts" {
 		t.Errorf("BMC %+v", back.BMC)
 	}
+	var absurd Series
+	if err := json.Unmarshal([]byte(`{"schema":"preflight/samples/v1","cards":[{"bdf":"x","steps_ms":[0],"tenths":{"temperature":[10000000000],"power":[-5]}}]}`), &absurd); err != nil || value(absurd.Cards[0].Values[0], Temperature) != "absent" || value(absurd.Cards[0].Values[0], Power) != "absent" {
+		t.Errorf("%v: %+v", err, absurd.Cards[0].Values)
+	}
 	if strings.Contains(string(raw), "memory_temperature") {
 		t.Errorf("a column of nothing is written: %s", raw)
 	}

@@ -304,8 +304,11 @@ func (c fileCard) track() (*Track, error) {
 			return nil, fmt.Errorf("samples of card %s: %d times, %d values of %s", c.BDF, len(c.Steps), len(col), m.Key())
 		}
 		for i, v := range col {
-			if v != nil {
-				t.Values[i][m] = float64(*v) / 10
+			if v == nil {
+				continue
+			}
+			if x := float64(*v) / 10; x >= metrics[m].least && x <= metrics[m].most { // as from a host: what cannot be is absent
+				t.Values[i][m] = x
 			}
 		}
 	}
