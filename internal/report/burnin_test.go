@@ -2,6 +2,7 @@ package report
 
 import (
 	"bytes"
+	"fmt"
 	"strings"
 	"testing"
 
@@ -58,5 +59,28 @@ func TestBurnInInReports(t *testing.T) {
 	}
 	if err != nil {
 		t.Error(err)
+	}
+}
+
+// Checks that a probe leaves out are counted, not named one by one; a few are named.
+func TestLeftOutChecksAreCounted(t *testing.T) {
+	r := sample()
+	var all []checks.Finding
+	for _, id := range checks.IDs() {
+		all = append(all, checks.Finding{ID: id + "@rig", Check: id, Subject: "rig", Verdict: checks.Pass, Summary: "x"})
+	}
+	r.Rigs[0].Findings, _ = checks.Selection{Only: []string{"burn-in"}}.Apply(all, checks.Policy{})
+	r.Rigs[0].Fixes = nil
+	var b bytes.Buffer
+	if err := WriteText(&b, r, TextOptions{}); err != nil {
+		t.Fatal(err)
+	}
+	if want := fmt.Sprintf("%d other checks: not looked at, by choice", len(checks.IDs())-3); !strings.Contains(b.String(), want) {
+		t.Errorf("no %q in\n%s", want, b.String())
+	}
+	r.Rigs[0].Findings, _ = checks.Selection{Skip: []string{"gpu.count"}}.Apply(all, checks.Policy{})
+	b.Reset()
+	if err := WriteText(&b, r, TextOptions{}); err != nil || !strings.Contains(b.String(), "gpu.count: not looked at, by choice") {
+		t.Errorf("%v\n%s", err, b.String())
 	}
 }

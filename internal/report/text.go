@@ -257,7 +257,11 @@ func (t *textWriter) counts(g Rig) {
 				s += " (" + g.Line + ")"
 			}
 		}
-		t.wrapped("      "+t.mark(checks.Unknown)+" ", 8, strings.Join(u.Checks, ", ")+": "+Safe(s))
+		names := strings.Join(u.Checks, ", ")
+		if u.Many() {
+			names = t.say("%d other checks", len(u.Checks))
+		}
+		t.wrapped("      "+t.mark(checks.Unknown)+" ", 8, names+": "+Safe(s))
 	}
 }
 
@@ -265,7 +269,11 @@ func (t *textWriter) counts(g Rig) {
 type UnknownGroup struct {
 	Checks         []string
 	Summary, Known string
+	LeftOut        bool // by the user's choice
 }
+
+// Many says that the checks of a group are too many to be named: whoever left them out knows.
+func (u UnknownGroup) Many() bool { return u.LeftOut && len(u.Checks) > 6 }
 
 // Unknowns are the first unknown of each check, those of one reason together.
 func Unknowns(g Rig) []UnknownGroup {
@@ -281,7 +289,7 @@ func Unknowns(g Rig) []UnknownGroup {
 		if !ok {
 			i = len(out)
 			at[key] = i
-			out = append(out, UnknownGroup{Summary: f.Summary, Known: f.Known})
+			out = append(out, UnknownGroup{Summary: f.Summary, Known: f.Known, LeftOut: checks.LeftOut(f)})
 		}
 		out[i].Checks = append(out[i].Checks, f.Check)
 	}
