@@ -24,7 +24,7 @@ demo: build ## simulated rigs on loopback over real SSH, checked and reported; c
 	@./bin/preflight demo; code=$$?; [ $$code = 3 ] || { echo "the demo ended with $$code, not with 3 (faults found)"; exit 1; }
 
 test: helper ## everything that needs nothing but Go and a C compiler; what is skipped says why
-	$(GO) test $(TESTFLAGS) ./...
+	$(GO) test -timeout 20m $(TESTFLAGS) ./...
 
 test-gpu: build ## on a machine with a real GPU: all that measures, printed as it was seen
 	@if ! [ -e /dev/nvidiactl ]; then echo "skip: no NVIDIA driver on this machine (/dev/nvidiactl)"; exit 0; fi; \
