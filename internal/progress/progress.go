@@ -29,7 +29,8 @@ type Shower struct {
 
 	mu    sync.Mutex
 	table table
-	drawn int // lines of the table on the screen
+	drawn int                  // lines of the table on the screen
+	said  map[string]time.Time // when a rig under load last had a plain line
 	stop  chan struct{}
 	idle  sync.WaitGroup
 }
@@ -39,7 +40,7 @@ func New(w io.Writer, o Options) *Shower {
 	if o.Size == nil {
 		o.Size = func() (int, int) { return 80, 24 }
 	}
-	s := &Shower{w: w, o: o, table: table{total: o.Total, start: time.Now(), active: map[string]state{}, done: map[checks.Verdict]int{}}, stop: make(chan struct{})}
+	s := &Shower{w: w, o: o, table: table{total: o.Total, start: time.Now(), active: map[string]state{}, done: map[checks.Verdict]int{}}, said: map[string]time.Time{}, stop: make(chan struct{})}
 	if o.Live {
 		s.idle.Add(1)
 		go s.tick()
@@ -67,9 +68,15 @@ func (s *Shower) Aside(do func()) {
 	do()
 }
 
-// plain writes a line for each phase; messages within a phase would be too many.
+// loadEvery is how often a rig under load has a line in a log: half an hour of silence would look like a hang.
+const loadEvery = time.Minute
+
+// plain writes a line for each phase; messages within a phase would be too many, but for those of a load that lasts.
 func (s *Shower) plain(e fleet.Event) {
 	switch {
+	case e.Message != "" && e.Phase == fleet.Burning && e.Elapsed > 0 && time.Since(s.said[e.Rig]) >= loadEvery:
+		s.said[e.Rig] = time.Now()
+		_, _ = fmt.Fprintf(s.w, "preflight: %s: %s\n", e.Rig, e.Message)
 	case e.Message != "":
 	case e.Phase == fleet.Done && e.Verdict == "":
 		_, _ = fmt.Fprintf(s.w, "preflight: %s: read in %.1f s\n", e.Rig, e.Elapsed.Seconds())

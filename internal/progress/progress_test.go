@@ -120,3 +120,21 @@ func TestElapsed(t *testing.T) {
 		}
 	}
 }
+
+// A load that lasts has a line a minute in a log, and not one for each message.
+func TestLoadIsToldInALog(t *testing.T) {
+	var b bytes.Buffer
+	s := New(&b, Options{Total: 1})
+	for range 5 {
+		s.Event(fleet.Event{Rig: "node-a", Phase: fleet.Burning, Message: "under load 10 of 1800 s", Elapsed: time.Second})
+		s.Event(fleet.Event{Rig: "node-a", Phase: fleet.Probing, Message: "all-reduce", Elapsed: time.Second})
+	}
+	s.mu.Lock()
+	s.said["node-a"] = time.Now().Add(-loadEvery)
+	s.mu.Unlock()
+	s.Event(fleet.Event{Rig: "node-a", Phase: fleet.Burning, Message: "under load 70 of 1800 s", Elapsed: time.Second})
+	s.Close()
+	if want := "preflight: node-a: under load 10 of 1800 s\npreflight: node-a: under load 70 of 1800 s\n"; b.String() != want {
+		t.Errorf("%q", b.String())
+	}
+}
